@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What Rust cannot reach by itself: static inlines and macros of the kernel,
+ * each wrapped in a function of one line. No logic lives here.
+ */
+#ifndef RDMA_SHIMS_H
+#define RDMA_SHIMS_H
+
+#include <linux/rhashtable.h>
+#include <linux/types.h>
+
+/*
+ * rhashtable: its fast paths are inlines that want constant parameters, so the
+ * shape of an entry is fixed here: a link and an opaque key.
+ */
+#define RDMA_RHT_KEY_WORDS 6
+
+struct rdma_rht_node {
+	struct rhash_head link;
+	u32 key[RDMA_RHT_KEY_WORDS];
+};
+
+int rdma_shim_rht_init(struct rhashtable *ht);
+struct rdma_rht_node *rdma_shim_rht_lookup(struct rhashtable *ht, const u32 *key);
+struct rdma_rht_node *rdma_shim_rht_lookup_or_insert(struct rhashtable *ht,
+						     struct rdma_rht_node *node);
+int rdma_shim_rht_remove(struct rhashtable *ht, struct rdma_rht_node *node);
+
+#endif

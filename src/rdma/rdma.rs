@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Safe abstractions over the kernel's RDMA core.
+//!
+//! All unsafe code of the module lives in this crate, and it knows nothing of
+//! any particular device: another RDMA driver could be written on it. The
+//! generated bindings never leave it.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod bindings;
+
+/// The prefix of this crate's log lines, as the module's root has it.
+#[doc(hidden)]
+pub(crate) const __LOG_PREFIX: &[u8] = b"efa\0";

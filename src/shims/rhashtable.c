@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/rhashtable.h>
+
+#include "rdma_shims.h"
+
+static const struct rhashtable_params rdma_rht_params = {
+	.key_len = sizeof_field(struct rdma_rht_node, key),
+	.key_offset = offsetof(struct rdma_rht_node, key),
+	.head_offset = offsetof(struct rdma_rht_node, link),
+	.automatic_shrinking = true,
+};
+
+int rdma_shim_rht_init(struct rhashtable *ht)
+{
+	return rhashtable_init(ht, &rdma_rht_params);
+}
+
+struct rdma_rht_node *rdma_shim_rht_lookup(struct rhashtable *ht, const u32 *key)
+{
+	return rhashtable_lookup(ht, key, rdma_rht_params);
+}
+
+struct rdma_rht_node *rdma_shim_rht_lookup_or_insert(struct rhashtable *ht,
+						     struct rdma_rht_node *node)
+{
+	return rhashtable_lookup_get_insert_fast(ht, &node->link, rdma_rht_params);
+}
+
+int rdma_shim_rht_remove(struct rhashtable *ht, struct rdma_rht_node *node)
+{
+	return rhashtable_remove_fast(ht, &node->link, rdma_rht_params);
+}
