@@ -17,6 +17,7 @@
 
 struct rdma_rht_node {
 	struct rhash_head link;
+	struct rcu_head rcu;
 	u32 key[RDMA_RHT_KEY_WORDS];
 };
 
@@ -25,5 +26,6 @@ struct rdma_rht_node *rdma_shim_rht_lookup(struct rhashtable *ht, const u32 *key
 struct rdma_rht_node *rdma_shim_rht_lookup_or_insert(struct rhashtable *ht,
 						     struct rdma_rht_node *node);
 int rdma_shim_rht_remove(struct rhashtable *ht, struct rdma_rht_node *node);
+void rdma_shim_rht_free(struct rdma_rht_node *node);
 
 #endif

@@ -8,7 +8,10 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod attr;
 mod bindings;
+pub mod count;
+pub mod rhashtable;
 
 /// The prefix of this crate's log lines, as the module's root has it.
 #[doc(hidden)]

@@ -30,3 +30,8 @@ int rdma_shim_rht_remove(struct rhashtable *ht, struct rdma_rht_node *node)
 {
 	return rhashtable_remove_fast(ht, &node->link, rdma_rht_params);
 }
+
+void rdma_shim_rht_free(struct rdma_rht_node *node)
+{
+	kfree_rcu(node, rcu);
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The nodes of a [`Table`](super::Table) and references to them.
+
+use super::Key;
+use crate::{bindings, count::Count};
+use core::{cell::UnsafeCell, mem, ops::Deref, ptr::NonNull};
+use kernel::{
+    prelude::*,
+    sync::atomic::Atomic,
+    types::Opaque, //
+};
+
+/// What a table holds: a `T` and what is needed to find, count and chain it.
+///
+/// `T` is never dropped: its memory goes back by `kfree_rcu()`. So `T` must not need a drop,
+/// which [`Node::new`] checks at build time.
+///
+/// # Invariants
+///
+/// - The node was allocated by `kmalloc()`, with `header` at offset 0.
+/// - `references` counts the [`NodeRef`]s, the tables and the [`Chain`](super::Chain)s that hold
+///   the node; at zero the memory is given to `kfree_rcu()`, once.
+/// - While `chained` is set, `next` belongs to the one chain that set it.
+#[repr(C)]
+#[pin_data]
+pub struct Node<T> {
+    header: Opaque<bindings::rdma_rht_node>,
+    references: Count,
+    pub(super) chained: Atomic<bool>,
+    pub(super) next: UnsafeCell<Option<NonNull<Node<T>>>>,
+    #[pin]
+    value: T,
+}
+
+impl<T> Node<T> {
+    /// Allocates a node that is in no table.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` when there is no memory for it.
+    pub(super) fn new(key: &Key, init: impl PinInit<T>) -> Result<NodeRef<T>> {
+        const {
+            assert!(
+                !mem::needs_drop::<T>(),
+                "a node's value is freed without drop"
+            )
+        };
+        const { assert!(mem::offset_of!(Self, header) == 0) };
+
+        let header = bindings::rdma_rht_node {
+            key: *key,
+            ..Default::default()
+        };
+        // INVARIANT: A `KBox` is memory from `kmalloc()`; the one reference is the one returned.
+        let node = KBox::pin_init(
+            pin_init!(Self {
+                header: Opaque::new(header),
+                references: Count::new(1),
+                chained: Atomic::new(false),
+                next: UnsafeCell::new(None),
+                value <- init,
+            }),
+            GFP_KERNEL,
+        )?;
+
+        // SAFETY: The node stays where it is until it is freed: only shared references to it are
+        // made from here on.
+        let node = KBox::into_raw(unsafe { Pin::into_inner_unchecked(node) });
+        // SAFETY: `KBox::into_raw` never returns a null pointer. The node's one reference is ours.
+        Ok(unsafe { NodeRef::from_raw(NonNull::new_unchecked(node)) })
+    }
+
+    /// Takes a reference to the node with this header, unless its last one is gone.
+    ///
+    /// # Safety
+    ///
+    /// `header` is that of a `Node<T>` whose memory is not freed before this returns (the caller
+    /// is in an RCU read section in which the node was found).
+    #[inline]
+    pub(super) unsafe fn try_ref(header: NonNull<bindings::rdma_rht_node>) -> Option<NodeRef<T>> {
+        let node = header.cast::<Node<T>>();
+        // SAFETY: By the precondition the node is there, and the header is at offset 0.
+        if !unsafe { node.as_ref() }.references.inc_unless_zero() {
+            return None;
+        }
+        // SAFETY: The reference just taken is nobody else's.
+        Some(unsafe { NodeRef::from_raw(node) })
+    }
+}
+
+/// A counted reference to a node of a table.
+///
+/// # Invariants
+///
+/// The pointee is a valid node, of whose `references` this is one.
+pub struct NodeRef<T>(NonNull<Node<T>>);
+
+// SAFETY: A `NodeRef` gives shared access to `T`, and the last one frees it, on any thread.
+unsafe impl<T: Send + Sync> Send for NodeRef<T> {}
+
+// SAFETY: A shared `NodeRef` can be cloned on any thread, which is as sending one.
+unsafe impl<T: Send + Sync> Sync for NodeRef<T> {}
+
+impl<T> NodeRef<T> {
+    /// Takes over a reference.
+    ///
+    /// # Safety
+    ///
+    /// `node` is valid, and the caller has a reference to it, which it gives up.
+    pub(super) unsafe fn from_raw(node: NonNull<Node<T>>) -> Self {
+        // INVARIANT: By the precondition.
+        NodeRef(node)
+    }
+
+    /// Takes over a reference to the node with this header.
+    ///
+    /// # Safety
+    ///
+    /// `header` is that of a valid `Node<T>`, and the caller has a reference to it, which it
+    /// gives up.
+    pub(super) unsafe fn from_header(header: *mut bindings::rdma_rht_node) -> Self {
+        // SAFETY: By the precondition `header` is valid, so not null; it is at offset 0.
+        unsafe { Self::from_raw(NonNull::new_unchecked(header.cast())) }
+    }
+
+    /// Gives the reference away, to be taken over by [`NodeRef::from_raw`] later.
+    pub(super) fn leak(self) -> NonNull<Node<T>> {
+        mem::ManuallyDrop::new(self).0
+    }
+
+    /// The C part of the node.
+    pub(super) fn header(&self) -> *mut bindings::rdma_rht_node {
+        self.node().header.get()
+    }
+
+    pub(super) fn node(&self) -> &Node<T> {
+        // SAFETY: By the type invariant the node is valid as long as `self` is.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T> Clone for NodeRef<T> {
+    fn clone(&self) -> Self {
+        // `self` is a reference, so the count is not zero and this cannot fail.
+        self.node().references.inc_unless_zero();
+        NodeRef(self.0)
+    }
+}
+
+impl<T> Deref for NodeRef<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.node().value
+    }
+}
+
+impl<T> Drop for NodeRef<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.node().references.dec_and_test() {
+            // SAFETY:
+            // - By the invariants of `Node` it came from `kmalloc()`, with the header at its
+            //   start, and is given back only here, by whoever takes the last reference away.
+            // - It is in no table: a table in which it was would hold a reference. Readers that
+            //   found it before it was taken out are waited for by `kfree_rcu()`.
+            unsafe { bindings::rdma_shim_rht_free(self.header()) };
+        }
+    }
+}
