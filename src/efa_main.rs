@@ -4,6 +4,8 @@
 
 #![forbid(unsafe_code)]
 
+mod ah_cache;
+
 use kernel::prelude::*;
 
 struct EfaModule;
