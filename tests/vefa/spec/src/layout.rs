@@ -26,6 +26,20 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Whether the fields follow each other without overlap and fit the size.
+    pub const fn is_ordered(&self) -> bool {
+        let mut end = 0;
+        let mut i = 0;
+        while i < self.fields.len() {
+            if self.fields[i].offset < end {
+                return false;
+            }
+            end = self.fields[i].offset + self.fields[i].size;
+            i += 1;
+        }
+        end <= self.size
+    }
+
     /// The first reserved field that is not zero in `bytes`.
     pub fn nonzero_reserved(&self, bytes: &[u8]) -> Option<&'static Field> {
         self.fields.iter().find(|field| {
@@ -179,12 +193,10 @@ macro_rules! layout {
                 }
             }
 
-            const _: () = {
-                $( assert!(
-                    $offset + <$ty as $crate::layout::Wire>::SIZE <= $size,
-                    concat!($c_struct, ".", stringify!($field), " lies outside the struct"),
-                ); )+
-            };
+            const _: () = assert!(
+                $name::LAYOUT.is_ordered(),
+                concat!($c_struct, ": fields overlap, or reach beyond the end"),
+            );
         )+
 
         /// The layouts of this module.

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What the device needs from its host: memory it can reach, and interrupts.
+
+/// An access to guest memory that could not be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no guest memory for {len} bytes at {iova:#x}")]
+pub struct DmaError {
+    /// Bus address of the access.
+    pub iova: u64,
+    /// Its length in bytes.
+    pub len: usize,
+}
+
+/// Guest memory as the device sees it, by bus address.
+pub trait GuestMemory {
+    /// Fills `buf` from `iova`.
+    ///
+    /// # Errors
+    /// Where any byte is not mapped, or must not be read; `buf` is then unspecified.
+    fn read(&self, iova: u64, buf: &mut [u8]) -> Result<(), DmaError>;
+
+    /// Writes `buf` to `iova`.
+    ///
+    /// # Errors
+    /// Where any byte is not mapped, or must not be written.
+    fn write(&self, iova: u64, buf: &[u8]) -> Result<(), DmaError>;
+}
+
+/// Where the device's MSI-X messages go.
+pub trait IrqSink {
+    /// Sends the message of `vector`.
+    fn raise(&self, vector: u16);
+}
