@@ -26,6 +26,7 @@ struct rdma_rht_node *rdma_shim_rht_lookup(struct rhashtable *ht, const u32 *key
 struct rdma_rht_node *rdma_shim_rht_lookup_or_insert(struct rhashtable *ht,
 						     struct rdma_rht_node *node);
 int rdma_shim_rht_remove(struct rhashtable *ht, struct rdma_rht_node *node);
+u32 rdma_shim_rht_len(struct rhashtable *ht);
 void rdma_shim_rht_free(struct rdma_rht_node *node);
 
 #endif

@@ -267,3 +267,6 @@ fn key(pd: PdId, gid: &Gid) -> Key {
     }
     key
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod tests;

@@ -143,6 +143,15 @@ impl<T> Table<T> {
         true
     }
 
+    /// The number of nodes in the table, which may have changed by the time it is looked at.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub fn len(&self) -> usize {
+        // SAFETY: By the type invariant the table is initialised.
+        let nodes = unsafe { bindings::rdma_shim_rht_len(self.table.get()) };
+        // CAST: A `u32` fits a `usize`: the module is for 64-bit machines only (Kconfig).
+        nodes as usize
+    }
+
     /// Drops the table's reference to a node, at the end of the table.
     ///
     /// # Safety
@@ -169,5 +178,82 @@ impl<T> PinnedDrop for Table<T> {
                 ptr::null_mut(),
             )
         };
+    }
+}
+
+#[kernel::macros::kunit_tests(rdma_rhashtable)]
+mod tests {
+    use super::*;
+
+    fn table() -> Result<Pin<KBox<Table<u32>>>> {
+        KBox::pin_init(Table::new(), GFP_KERNEL)
+    }
+
+    #[test]
+    fn a_key_finds_its_node_and_no_other_does() -> Result {
+        let table = table()?;
+        for i in 0..100 {
+            table.get_or_insert(&[i, 0, 0, 0, 0, 1], i)?;
+        }
+        for i in 0..100 {
+            assert!(table
+                .get(&[i, 0, 0, 0, 0, 1])
+                .is_some_and(|node| *node == i));
+            assert!(table.get(&[i, 0, 0, 0, 0, 2]).is_none());
+        }
+        assert_eq!(table.len(), 100);
+        Ok(())
+    }
+
+    #[test]
+    fn a_second_insert_yields_the_first_node() -> Result {
+        let table = table()?;
+        let key = [1; KEY_WORDS];
+        let first = table.get_or_insert(&key, 1)?;
+        let second = table.get_or_insert(&key, 2)?;
+        assert_eq!((*first, *second), (1, 1));
+        assert_eq!(table.len(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_node_outlives_its_place_in_the_table() -> Result {
+        let table = table()?;
+        let key = [1; KEY_WORDS];
+        let old = table.get_or_insert(&key, 1)?;
+        assert!(table.remove(&old));
+        assert!(!table.remove(&old));
+        assert!(table.get(&key).is_none());
+        let new = table.get_or_insert(&key, 2)?;
+        assert_eq!((*old, *new), (1, 2));
+        Ok(())
+    }
+
+    #[test]
+    fn another_tables_node_is_not_removed() -> Result {
+        let (a, b) = (table()?, table()?);
+        let key = [1; KEY_WORDS];
+        let node = a.get_or_insert(&key, 1)?;
+        b.get_or_insert(&key, 2)?;
+        assert!(!b.remove(&node));
+        assert_eq!((a.len(), b.len()), (1, 1));
+        Ok(())
+    }
+
+    #[test]
+    fn a_chain_holds_a_node_once_and_gives_it_back() -> Result {
+        let table = table()?;
+        let first = table.get_or_insert(&[1; KEY_WORDS], 1)?;
+        let second = table.get_or_insert(&[2; KEY_WORDS], 2)?;
+        let mut chain = Chain::new();
+        chain.push(first.clone());
+        chain.push(second);
+        chain.push(first.clone());
+        assert!(chain.pop().is_some_and(|node| *node == 2));
+        assert!(chain.pop().is_some_and(|node| *node == 1));
+        assert!(chain.pop().is_none());
+        chain.push(first);
+        assert!(chain.pop().is_some());
+        Ok(())
     }
 }

@@ -31,6 +31,11 @@ int rdma_shim_rht_remove(struct rhashtable *ht, struct rdma_rht_node *node)
 	return rhashtable_remove_fast(ht, &node->link, rdma_rht_params);
 }
 
+u32 rdma_shim_rht_len(struct rhashtable *ht)
+{
+	return atomic_read(&ht->nelems);
+}
+
 void rdma_shim_rht_free(struct rdma_rht_node *node)
 {
 	kfree_rcu(node, rcu);

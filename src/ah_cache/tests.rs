@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The cache against a scripted device.
+//!
+//! Each test names, after "Broken by", a one-line change of `ah_cache.rs` that makes it fail.
+
+use super::{AhCommands, PdId};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            ordering::{Full, Relaxed},
+            Atomic, //
+        },
+        Arc,
+    },
+    time::{delay::fsleep, Delta},
+};
+use rdma::attr::Gid;
+
+/// How many different GIDs the tests use.
+const PEERS: usize = 4;
+
+/// A device that keeps the contract's books, and can be told to fail.
+struct Device {
+    generation: Atomic<u32>,
+    created: Atomic<u32>,
+    destroyed: Atomic<u32>,
+    /// How many of the next commands fail.
+    fail_create: Atomic<u32>,
+    fail_destroy: Atomic<u32>,
+    /// The live AH of each peer, 0 for none.
+    live: [Atomic<u32>; PEERS],
+    /// Second AHs for a peer, and destroys of what is not there.
+    violations: Atomic<u32>,
+    /// How long a command takes, in microseconds.
+    latency: Atomic<u32>,
+}
+
+impl Device {
+    fn new() -> Self {
+        Device {
+            generation: Atomic::new(1),
+            created: Atomic::new(0),
+            destroyed: Atomic::new(0),
+            fail_create: Atomic::new(0),
+            fail_destroy: Atomic::new(0),
+            live: [const { Atomic::new(0) }; PEERS],
+            violations: Atomic::new(0),
+            latency: Atomic::new(0),
+        }
+    }
+
+    fn slot(&self, gid: &Gid) -> Result<&Atomic<u32>> {
+        self.live.get(usize::from(gid.0[15])).ok_or(EINVAL)
+    }
+
+    /// Takes one off a number of commands to fail.
+    fn fails(budget: &Atomic<u32>) -> bool {
+        let n = budget.load(Relaxed);
+        n > 0 && budget.cmpxchg(n, n - 1, Relaxed).is_ok()
+    }
+
+    fn take_time(&self) {
+        match self.latency.load(Relaxed) {
+            0 => {}
+            us => fsleep(Delta::from_micros(us.into())),
+        }
+    }
+
+    /// Commands that succeeded: CREATE_AH, DESTROY_AH.
+    fn commands(&self) -> (u32, u32) {
+        (self.created.load(Relaxed), self.destroyed.load(Relaxed))
+    }
+}
+
+impl AhCommands for Device {
+    fn is_current(&self, generation: u32) -> bool {
+        generation == self.generation.load(Relaxed)
+    }
+
+    fn create_ah(&self, _pd: PdId, gid: &Gid) -> Result<u16> {
+        self.take_time();
+        if Self::fails(&self.fail_create) {
+            return Err(EINVAL);
+        }
+        let ah = self.created.fetch_add(1, Full) + 1;
+        if self.slot(gid)?.xchg(ah, Full) != 0 {
+            self.violations.add(1, Relaxed);
+        }
+        Ok(ah as u16)
+    }
+
+    fn destroy_ah(&self, _pd: PdId, ah: u16) -> Result {
+        self.take_time();
+        if Self::fails(&self.fail_destroy) {
+            return Err(EINVAL);
+        }
+        let ah = u32::from(ah);
+        let freed = self
+            .live
+            .iter()
+            .any(|slot| slot.cmpxchg(ah, 0, Full).is_ok());
+        if !freed {
+            self.violations.add(1, Relaxed);
+        }
+        self.destroyed.add(1, Relaxed);
+        Ok(())
+    }
+}
+
+/// A cache and its device, shared with other threads.
+#[pin_data]
+struct Bench {
+    #[pin]
+    cache: super::AhCache,
+    device: Device,
+    running: Atomic<u32>,
+    failures: Atomic<u32>,
+}
+
+impl Bench {
+    fn new() -> Result<Arc<Self>> {
+        Arc::pin_init(
+            try_pin_init!(Bench {
+                cache <- super::AhCache::new(),
+                device: Device::new(),
+                running: Atomic::new(0),
+                failures: Atomic::new(0),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    fn get(&self, pd: PdId, peer: u8) -> Result<super::AhRef> {
+        self.cache.get(&self.device, pd, &gid(peer))
+    }
+
+    fn put(&self, ah: super::AhRef) {
+        self.cache.put(&self.device, ah);
+    }
+
+    /// Whether the device still has this AH for `peer`, as its users rely on.
+    fn is_live(&self, peer: u8, ah: &super::AhRef) -> bool {
+        let slot = self.device.live.get(usize::from(peer));
+        slot.is_some_and(|slot| slot.load(Relaxed) == ah.ah().into())
+    }
+
+    /// The number of entries in the cache.
+    fn entries(&self) -> usize {
+        self.cache.table.len()
+    }
+
+    /// Runs `work` on another thread. A failure is remembered for [`Bench::join`].
+    fn spawn(self: &Arc<Self>, work: impl FnOnce(&Bench) -> Result + Send + 'static) -> Result {
+        let bench = self.clone();
+        self.running.add(1, Relaxed);
+        kernel::workqueue::system_unbound().try_spawn(GFP_KERNEL, move || {
+            if work(&bench).is_err() {
+                bench.failures.add(1, Relaxed);
+            }
+            bench.running.fetch_sub(1, Full);
+        })?;
+        Ok(())
+    }
+
+    /// Waits for all threads; returns how many failed.
+    fn join(&self) -> u32 {
+        while self.running.load(Relaxed) != 0 {
+            fsleep(Delta::from_millis(1));
+        }
+        self.failures.load(Relaxed)
+    }
+}
+
+const PD: PdId = PdId {
+    generation: 1,
+    number: 7,
+};
+
+fn gid(peer: u8) -> Gid {
+    let mut gid = Gid([0; 16]);
+    gid.0[0] = 0xfe;
+    gid.0[15] = peer;
+    gid
+}
+
+#[kernel::macros::kunit_tests(efa_ah_cache)]
+mod cases {
+    use super::*;
+
+    /// Broken by: `join` without `publish`.
+    #[test]
+    fn one_command_pair_serves_many_handles() -> Result {
+        let bench = Bench::new()?;
+        let first = bench.get(PD, 0)?;
+        let second = bench.get(PD, 0)?;
+        assert_eq!(first.ah(), second.ah());
+        bench.put(first);
+        assert_eq!(bench.device.commands(), (1, 0));
+        bench.put(second);
+        assert_eq!(bench.device.commands(), (1, 1));
+        Ok(())
+    }
+
+    /// Broken by: `key` with 0 for `pd.number`.
+    #[test]
+    fn peers_and_protection_domains_are_apart() -> Result {
+        let bench = Bench::new()?;
+        let other = PdId { number: 8, ..PD };
+        let a = bench.get(PD, 0)?;
+        let b = bench.get(PD, 1)?;
+        assert_eq!(bench.device.commands(), (2, 0));
+        bench.put(a);
+        let c = bench.get(other, 0)?;
+        assert_eq!(bench.device.commands(), (3, 1));
+        bench.put(b);
+        bench.put(c);
+        assert_eq!(bench.device.commands(), (3, 3));
+        Ok(())
+    }
+
+    /// Broken by: `join` without `bury` after a failed CREATE_AH.
+    #[test]
+    fn a_failed_create_leaves_nothing_and_a_retry_works() -> Result {
+        let bench = Bench::new()?;
+        bench.device.fail_create.store(1, Relaxed);
+        assert!(bench.get(PD, 0).is_err_and(|e| e == EINVAL));
+        assert_eq!(bench.device.commands(), (0, 0));
+        assert_eq!(bench.entries(), 0);
+        let ah = bench.get(PD, 0)?;
+        bench.put(ah);
+        assert_eq!(bench.device.commands(), (1, 1));
+        Ok(())
+    }
+
+    /// Broken by: `destroy` that goes on after an error of DESTROY_AH.
+    #[test]
+    fn a_refused_destroy_parks_and_the_next_user_needs_no_command() -> Result {
+        let bench = Bench::new()?;
+        let ah = bench.get(PD, 0)?;
+        bench.device.fail_destroy.store(1, Relaxed);
+        bench.put(ah);
+        let again = bench.get(PD, 0)?;
+        assert_eq!(bench.device.commands(), (1, 0));
+        bench.put(again);
+        assert_eq!(bench.device.commands(), (1, 1));
+        bench.cache.release_pd(&bench.device, PD)?;
+        assert_eq!(bench.device.commands(), (1, 1));
+        Ok(())
+    }
+
+    /// Broken by: `put` without the push to `parked`, `release_pd` without `rest.push` at an error.
+    #[test]
+    fn freeing_the_pd_retries_until_the_device_agrees() -> Result {
+        let bench = Bench::new()?;
+        let ah = bench.get(PD, 0)?;
+        bench.device.fail_destroy.store(2, Relaxed);
+        bench.put(ah);
+        assert!(bench.cache.release_pd(&bench.device, PD).is_err());
+        assert_eq!(bench.device.commands(), (1, 0));
+        bench.cache.release_pd(&bench.device, PD)?;
+        assert_eq!(bench.device.commands(), (1, 1));
+        Ok(())
+    }
+
+    /// Broken by: `release_pd` without the comparison of the PD.
+    #[test]
+    fn freeing_a_pd_leaves_what_others_parked() -> Result {
+        let bench = Bench::new()?;
+        let other = PdId { number: 8, ..PD };
+        let ah = bench.get(PD, 0)?;
+        bench.device.fail_destroy.store(1, Relaxed);
+        bench.put(ah);
+        bench.cache.release_pd(&bench.device, other)?;
+        assert_eq!(bench.device.commands(), (1, 0));
+        bench.cache.release_pd(&bench.device, PD)?;
+        assert_eq!(bench.device.commands(), (1, 1));
+        Ok(())
+    }
+
+    /// Broken by: `destroy` without the question `is_current`, `key` with 0 for the generation.
+    #[test]
+    fn a_reset_ends_what_came_before_it() -> Result {
+        let bench = Bench::new()?;
+        let old = bench.get(PD, 0)?;
+        bench.device.generation.store(2, Relaxed);
+        bench
+            .device
+            .live
+            .iter()
+            .for_each(|slot| slot.store(0, Relaxed));
+
+        let new_pd = PdId {
+            generation: 2,
+            ..PD
+        };
+        let new = bench.get(new_pd, 0)?;
+        assert_eq!(bench.device.commands(), (2, 0));
+        bench.put(old);
+        assert_eq!(bench.device.commands(), (2, 0));
+        bench.put(new);
+        assert_eq!(bench.device.commands(), (2, 1));
+        Ok(())
+    }
+
+    /// Broken by: `bury` that leaves the state as it was.
+    #[test]
+    fn a_create_during_a_destroy_waits_and_starts_anew() -> Result {
+        let bench = Bench::new()?;
+        let ah = bench.get(PD, 0)?;
+        bench.device.latency.store(20_000, Relaxed);
+        bench.spawn(move |bench| {
+            bench.put(ah);
+            Ok(())
+        })?;
+        fsleep(Delta::from_millis(5));
+        let again = bench.get(PD, 0)?;
+        assert_eq!(bench.join(), 0);
+        assert_eq!(bench.device.commands(), (2, 1));
+        bench.put(again);
+        assert_eq!(bench.device.commands(), (2, 2));
+        assert_eq!(bench.device.violations.load(Relaxed), 0);
+        Ok(())
+    }
+
+    /// Broken by: `join` that returns an error when it finds the entry dead.
+    #[test]
+    fn who_waits_for_a_failing_create_tries_for_itself() -> Result {
+        let bench = Bench::new()?;
+        bench.device.latency.store(20_000, Relaxed);
+        bench.device.fail_create.store(1, Relaxed);
+        bench.spawn(|bench| match bench.get(PD, 0) {
+            Ok(_) => Err(EEXIST),
+            Err(_) => Ok(()),
+        })?;
+        fsleep(Delta::from_millis(5));
+        let ah = bench.get(PD, 0)?;
+        assert_eq!(bench.join(), 0);
+        assert_eq!(bench.device.commands(), (1, 0));
+        bench.put(ah);
+        Ok(())
+    }
+
+    /// Broken by: `join` that publishes without looking whether there are users already.
+    #[test]
+    fn creates_at_once_end_on_one_device_handle() -> Result {
+        let bench = Bench::new()?;
+        bench.device.latency.store(2_000, Relaxed);
+        for _ in 0..8 {
+            bench.spawn(|bench| {
+                let ah = bench.get(PD, 0)?;
+                fsleep(Delta::from_millis(50));
+                let live = bench.is_live(0, &ah);
+                bench.put(ah);
+                live.then_some(()).ok_or(ESTALE)
+            })?;
+        }
+        assert_eq!(bench.join(), 0);
+        assert_eq!(bench.device.commands(), (1, 1));
+        Ok(())
+    }
+
+    /// Broken by: `Count::dec_unless_one` that takes the last holder away.
+    #[test]
+    fn a_storm_never_shows_the_device_two_handles_for_one_key() -> Result {
+        let bench = Bench::new()?;
+        bench.device.latency.store(20, Relaxed);
+        bench.device.fail_create.store(20, Relaxed);
+        bench.device.fail_destroy.store(20, Relaxed);
+        for worker in 0..8u8 {
+            bench.spawn(move |bench| {
+                for round in 0..200u8 {
+                    let peer = worker.wrapping_mul(3).wrapping_add(round) % PEERS as u8;
+                    // A scripted failure is not one of the cache.
+                    if let Ok(ah) = bench.get(PD, peer) {
+                        let live = bench.is_live(peer, &ah);
+                        bench.put(ah);
+                        if !live {
+                            return Err(ESTALE);
+                        }
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        assert_eq!(bench.join(), 0);
+        bench.cache.release_pd(&bench.device, PD)?;
+        let (created, destroyed) = bench.device.commands();
+        assert!(created > 0);
+        assert_eq!(created, destroyed);
+        assert_eq!(bench.entries(), 0);
+        assert_eq!(bench.device.violations.load(Relaxed), 0);
+        Ok(())
+    }
+}
