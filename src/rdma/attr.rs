@@ -6,10 +6,7 @@
 //! windows are not, and read as "none".
 
 use crate::bindings;
-use kernel::{
-    fmt,
-    prelude::*, //
-};
+use kernel::fmt;
 
 /// A global identifier: the address of a port, in network byte order.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -309,10 +306,11 @@ pub struct AhAttr {
 
 impl AhAttr {
     pub(crate) fn from_raw(raw: &bindings::rdma_ah_attr, flags: u32) -> Self {
+        // SAFETY: All variants of `union ib_gid` are 16 plain bytes.
+        let dgid = unsafe { *raw.grh.dgid.raw };
         let has_route = u32::from(raw.ah_flags) & bindings::ib_ah_flags_IB_AH_GRH != 0;
         Self {
-            // SAFETY: All variants of `union ib_gid` are 16 plain bytes.
-            dest: has_route.then(|| Gid(unsafe { *raw.grh.dgid.raw })),
+            dest: has_route.then_some(Gid(dgid)),
             sleepable: flags & bindings::rdma_create_ah_flags_RDMA_CREATE_AH_SLEEPABLE != 0,
         }
     }
@@ -321,7 +319,10 @@ impl AhAttr {
 #[kernel::macros::kunit_tests(rdma_attr)]
 mod tests {
     use super::*;
-    use kernel::str::CString;
+    use kernel::{
+        prelude::*,
+        str::CString, //
+    };
 
     #[test]
     fn a_gid_reads_as_eight_full_groups() -> Result {

@@ -7,6 +7,9 @@
 
 #![allow(
     clippy::all,
+    clippy::cast_lossless,
+    clippy::ptr_as_ptr,
+    clippy::ref_as_ptr,
     missing_docs,
     non_camel_case_types,
     non_snake_case,

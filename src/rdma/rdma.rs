@@ -10,8 +10,17 @@
 
 pub mod attr;
 mod bindings;
+mod callbacks;
 pub mod count;
+pub mod device;
+mod object;
+pub mod pci_driver;
+pub mod provider;
+pub mod ratelimit;
 pub mod rhashtable;
+pub mod stats;
+pub mod udata;
+pub mod wire;
 
 /// The prefix of this crate's log lines, as the module's root has it.
 #[doc(hidden)]

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Verbs objects: the RDMA core's structure with the driver's private part behind it.
+//!
+//! The core allocates the objects by the sizes in `struct ib_device_ops`, zeroed, and frees them
+//! without knowing of Rust. So the private part starts uninitialized, is written when the object
+//! was created, and is taken out when it is destroyed.
+
+use core::mem::{
+    align_of,
+    offset_of,
+    size_of,
+    MaybeUninit, //
+};
+use kernel::{
+    build_assert::const_assert,
+    types::Opaque, //
+};
+
+/// A verbs object of the C type `C` with the private part `T`.
+///
+/// # Invariants
+///
+/// - `base` is at offset 0, so that a pointer to `C` is a pointer to the whole.
+/// - `data` is initialized from the success of the callback that creates the object to the
+///   callback that destroys it.
+#[repr(C)]
+pub(crate) struct Object<C, T> {
+    base: Opaque<C>,
+    data: MaybeUninit<T>,
+}
+
+impl<C, T> Object<C, T> {
+    /// The number of bytes the core has to allocate.
+    pub(crate) const SIZE: usize = {
+        assert!(offset_of!(Self, base) == 0);
+        // What `kmalloc()` guarantees for any size.
+        assert!(align_of::<Self>() <= align_of::<u64>());
+        size_of::<Self>()
+    };
+
+    /// Makes `data` the private part of a new object.
+    ///
+    /// # Safety
+    ///
+    /// - `raw` points to an object that the core allocated with [`Self::SIZE`] bytes.
+    /// - Its creating callback is running and has not called this function before.
+    pub(crate) unsafe fn fill(raw: *mut C, data: T) {
+        const_assert!(Self::SIZE != 0);
+        // SAFETY: By the safety requirements the allocation holds all of `Self`, and nobody else
+        // knows of the object before its creating callback returned.
+        unsafe { (*raw.cast::<Self>()).data.write(data) };
+    }
+
+    /// Borrows the private part.
+    ///
+    /// # Safety
+    ///
+    /// `raw` points to an object that was created, and whose destroying callback does not run
+    /// during `'a`.
+    pub(crate) unsafe fn data<'a>(raw: *mut C) -> &'a T {
+        // SAFETY: By the safety requirements and the type invariants `data` is initialized, and
+        // shared until the destroying callback.
+        unsafe { (*raw.cast::<Self>()).data.assume_init_ref() }
+    }
+
+    /// Takes the private part out of an object that goes away.
+    ///
+    /// # Safety
+    ///
+    /// `raw` points to an object that was created; its destroying callback is running, will
+    /// succeed, and calls this function once.
+    pub(crate) unsafe fn take(raw: *mut C) -> T {
+        // SAFETY: By the safety requirements and the type invariants `data` is initialized;
+        // nobody uses it any more, and nobody will read it again.
+        unsafe { (*raw.cast::<Self>()).data.assume_init_read() }
+    }
+}

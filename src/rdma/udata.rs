@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The driver's private part of a verbs call: a request from user space and room for a response.
+//!
+//! The rules are the RDMA core's (see `struct ib_udata` in `include/rdma/ib_verbs.h`): a shorter
+//! request is padded with zeroes, a longer one must end in zeroes, a response is cut to the
+//! caller's room, and room beyond it is filled with zeroes.
+
+use crate::{
+    bindings,
+    wire::Wire, //
+};
+use core::{
+    marker::PhantomData,
+    mem::size_of,
+    ptr, //
+};
+use kernel::{
+    error::to_result,
+    prelude::*,
+    uaccess::{
+        UserPtr,
+        UserSlice, //
+    }, //
+};
+
+/// The private request and response of one verbs call.
+///
+/// # Invariants
+///
+/// `raw` points to the `ib_udata` of a verbs call that runs in the context of the process that
+/// made it, and stays valid for `'a`. It is the `driver_udata` member of a
+/// `struct uverbs_attr_bundle`, as the RDMA core's helpers expect.
+pub struct Udata<'a> {
+    raw: *mut bindings::ib_udata,
+    _call: PhantomData<&'a mut bindings::ib_udata>,
+}
+
+impl<'a> Udata<'a> {
+    /// Wraps what a verbs callback was given; `None` where the call does not come from user space.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is null, or fulfils the invariants of [`Udata`].
+    pub(crate) unsafe fn from_raw(raw: *mut bindings::ib_udata) -> Option<Self> {
+        // INVARIANT: By the safety requirements of this function.
+        (!raw.is_null()).then_some(Self {
+            raw,
+            _call: PhantomData,
+        })
+    }
+
+    /// Checks that there is no request, or only zeroes.
+    ///
+    /// # Errors
+    ///
+    /// - `EOPNOTSUPP`: the request says something, and the call has no request.
+    /// - `EFAULT`: it cannot be read.
+    pub fn expect_no_request(&self) -> Result {
+        if self.request_len() == 0 {
+            return Ok(());
+        }
+        // SAFETY: `self.raw` is valid by the type invariants. No byte is copied, since the size
+        // known to the kernel is 0; the function then only looks at the user's memory.
+        to_result(unsafe { bindings::_ib_copy_validate_udata_in(self.raw, ptr::null_mut(), 0, 0) })
+    }
+
+    /// Reads the request, which must be at least `min_len` bytes long.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: the request is shorter than `min_len` bytes.
+    /// - `EOPNOTSUPP`: it is longer than `T` and has non-zero bytes there.
+    /// - `EFAULT`: it cannot be read.
+    pub fn read_request<T: Wire>(&self, min_len: usize) -> Result<T> {
+        let mut request = T::new_zeroed();
+        // SAFETY:
+        // - `self.raw` is valid by the type invariants.
+        // - `request` has room for `size_of::<T>()` bytes, and any bytes are a valid `T`.
+        to_result(unsafe {
+            bindings::_ib_copy_validate_udata_in(
+                self.raw,
+                ptr::from_mut(&mut request).cast(),
+                size_of::<T>(),
+                min_len,
+            )
+        })?;
+        Ok(request)
+    }
+
+    /// Reads the part of the request that fits `T`, whatever follows it.
+    ///
+    /// For calls that answer with what was understood of the request.
+    ///
+    /// # Errors
+    ///
+    /// `EFAULT`: the request cannot be read.
+    pub fn read_known_request<T: Wire>(&self) -> Result<T> {
+        let mut request = T::new_zeroed();
+        let len = self.request_len().min(size_of::<T>());
+        // SAFETY: `self.raw` is valid by the type invariants.
+        let from = UserPtr::from_ptr(unsafe { (*self.raw).inbuf }.cast_mut());
+        if let Some(known) = request.as_mut_bytes().get_mut(..len) {
+            UserSlice::new(from, len).reader().read_slice(known)?;
+        }
+        Ok(request)
+    }
+
+    /// Writes the response.
+    ///
+    /// # Errors
+    ///
+    /// `EFAULT`: the caller's memory cannot be written.
+    pub fn respond<T: Wire>(&self, response: &T) -> Result {
+        // SAFETY:
+        // - `self.raw` is valid by the type invariants.
+        // - `response` is `size_of::<T>()` initialized bytes.
+        to_result(unsafe {
+            bindings::_ib_respond_udata(self.raw, ptr::from_ref(response).cast(), size_of::<T>())
+        })
+    }
+
+    fn request_len(&self) -> usize {
+        // SAFETY: `self.raw` is valid by the type invariants.
+        unsafe { (*self.raw).inlen }
+    }
+}
