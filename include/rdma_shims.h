@@ -29,4 +29,17 @@ int rdma_shim_rht_remove(struct rhashtable *ht, struct rdma_rht_node *node);
 u32 rdma_shim_rht_len(struct rhashtable *ht);
 void rdma_shim_rht_free(struct rdma_rht_node *node);
 
+/* Interrupts, waiting, and facts about the machine. */
+struct device;
+struct semaphore;
+
+void rdma_shim_irq_set_affinity(struct device *dev, unsigned int irq, unsigned int spread);
+void rdma_shim_irq_clear_affinity(unsigned int irq);
+void rdma_shim_sema_init(struct semaphore *sem, int count);
+bool rdma_shim_fatal_signal_pending(void);
+const char *rdma_shim_kernel_release(void);
+const char *rdma_shim_kernel_version(void);
+u32 rdma_shim_kernel_version_code(void);
+unsigned int rdma_shim_num_online_cpus(void);
+
 #endif

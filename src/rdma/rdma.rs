@@ -13,12 +13,16 @@ mod bindings;
 mod callbacks;
 pub mod count;
 pub mod device;
+pub mod host;
+pub mod irq;
 mod object;
+pub mod pci;
 pub mod pci_driver;
 pub mod provider;
 pub mod ratelimit;
 pub mod rhashtable;
 pub mod stats;
+pub mod sync;
 pub mod udata;
 pub mod wire;
 

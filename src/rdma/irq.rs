@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! MSI-X vectors and their handlers.
+//!
+//! The kernel crate's `irq::Registration` wants names that live forever, knows no affinity, and
+//! is unsafe to create, since a leaked one outlives its device. Here a name is made at run time
+//! and owned, and both vectors and handlers are managed by the device: they end when they are
+//! dropped or when the driver is unbound, whichever comes first. So leaking one is harmless.
+//! Threaded handlers and other kinds of interrupts than MSI-X are not covered.
+
+use crate::bindings;
+use kernel::{
+    device::{
+        self,
+        Bound, //
+    },
+    devres::Devres,
+    error::to_result,
+    fmt,
+    pci,
+    prelude::*,
+    str::CString,
+    sync::{
+        aref::ARef,
+        Arc, //
+    }, //
+};
+
+/// The MSI-X vectors of a PCI device.
+pub struct Vectors {
+    allocation: Devres<Allocation>,
+    len: u32,
+}
+
+/// # Invariants
+///
+/// MSI-X vectors are allocated for the device.
+struct Allocation(ARef<pci::Device>);
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        // SAFETY: The device is valid, and by the type invariant its vectors are allocated. Each
+        // `Registration` holds the `Vectors` this belongs to, and devres releases in reverse
+        // order, so no handler is left on any of them.
+        unsafe { bindings::pci_free_irq_vectors(crate::pci::as_raw(&self.0)) };
+    }
+}
+
+impl Vectors {
+    /// Allocates up to `max` vectors, but no more than the device's MSI-X table has.
+    ///
+    /// # Errors
+    ///
+    /// * `EINVAL`: the device has no MSI-X, or `max` is 0.
+    /// * `ENOSPC`: there is not even one vector.
+    /// * `ENOMEM`: out of memory.
+    pub fn new(pdev: &pci::Device<Bound>, max: u32) -> Result<Arc<Self>> {
+        let raw = crate::pci::as_raw(pdev);
+        // SAFETY: `raw` is a valid PCI device.
+        let table = unsafe { bindings::pci_msix_vec_count(raw) };
+        to_result(table)?;
+        let max = max.min(table.try_into()?);
+
+        // SAFETY: `raw` is a valid PCI device; the function checks the other arguments.
+        let len = unsafe { bindings::pci_alloc_irq_vectors(raw, 1, max, bindings::PCI_IRQ_MSIX) };
+        to_result(len)?;
+        // INVARIANT: The vectors were allocated just now.
+        let allocation = Allocation(pdev.into());
+        Ok(Arc::new(
+            Self {
+                allocation: Devres::new(pdev.as_ref(), allocation)?,
+                len: len.try_into()?,
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// The number of vectors, 1 or more.
+    #[expect(clippy::len_without_is_empty, reason = "there is always one")]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// The interrupt number of vector `index`.
+    fn irq(&self, index: u32) -> Result<u32> {
+        let allocation = self.allocation.try_access().ok_or(ENODEV)?;
+        // SAFETY: The device is valid; the function checks the index.
+        let irq = unsafe { bindings::pci_irq_vector(crate::pci::as_raw(&allocation.0), index) };
+        to_result(irq)?;
+        Ok(irq.try_into()?)
+    }
+}
+
+/// Something that handles an interrupt.
+pub trait Handler: Send + Sync + 'static {
+    /// Called in hard interrupt context for each interrupt of the vector.
+    fn handle(&self);
+}
+
+/// A handler that serves a vector until it is dropped.
+///
+/// Dropping it waits for a handler that runs on another CPU.
+#[pin_data]
+pub struct Registration<T: Handler> {
+    // Dropped first: no handler runs, and nothing reads the name, once it is gone.
+    line: Devres<Line>,
+    name: CString,
+    handler: T,
+    // Dropped last: the vectors outlive each handler on them.
+    vectors: Arc<Vectors>,
+    #[pin]
+    _pin: core::marker::PhantomPinned,
+}
+
+/// # Invariants
+///
+/// `irq` was requested with `cookie`, and has the affinity hint set.
+struct Line {
+    irq: c_uint,
+    cookie: *mut c_void,
+}
+
+// SAFETY: `free_irq` may be called by any thread; the cookie is not dereferenced here.
+unsafe impl Send for Line {}
+// SAFETY: A shared `Line` offers reading of two plain values only.
+unsafe impl Sync for Line {}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant the interrupt is ours. The hint must be gone before the
+        // interrupt is; a null hint is always valid.
+        unsafe { bindings::rdma_shim_irq_clear_affinity(self.irq) };
+        // SAFETY: By the type invariant the interrupt was requested with this cookie. This waits
+        // for running handlers, so none uses the cookie afterwards.
+        unsafe { bindings::free_irq(self.irq, self.cookie) };
+    }
+}
+
+impl<T: Handler> Registration<T> {
+    /// Lets `handler` serve vector `index`, under `name` in `/proc/interrupts`.
+    ///
+    /// `spread` numbers the interrupts of the device: those with different numbers are hinted to
+    /// different CPUs, near ones first. The handler may be called before this returns.
+    ///
+    /// # Errors
+    ///
+    /// * `EINVAL`: there is no such vector.
+    /// * `ENODEV`: the device is not bound any more.
+    /// * `ENOMEM`: out of memory; or what the kernel says when it requests an interrupt.
+    pub fn new(
+        dev: &device::Device<Bound>,
+        vectors: Arc<Vectors>,
+        index: u32,
+        spread: u32,
+        name: fmt::Arguments<'_>,
+        handler: T,
+    ) -> Result<Pin<KBox<Self>>> {
+        let name = CString::try_from_fmt(name)?;
+        let irq = vectors.irq(index)?;
+        KBox::pin_init(
+            try_pin_init!(&this in Self {
+                name,
+                handler,
+                vectors,
+                _pin: core::marker::PhantomPinned,
+                line: {
+                    // SAFETY:
+                    // - `this` is pinned and its `handler` is initialised. It is not freed before
+                    //   `line` is dropped: fields are dropped in the order of the declaration,
+                    //   and memory that is pinned and leaked is never reused. `handler` is
+                    //   `'static`, so it stays usable then, until devres drops the line.
+                    // - The text of `name` is on the heap, does not move, and is dropped, or
+                    //   leaked, with `this`.
+                    let line = unsafe {
+                        Line::request(
+                            dev,
+                            irq,
+                            spread,
+                            Some(Self::callback),
+                            name.as_char_ptr(),
+                            this.as_ptr().cast(),
+                        )
+                    }?;
+                    Devres::new(dev, line)?
+                },
+            }? Error),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Waits until no handler of this vector runs.
+    pub fn synchronize(&self) {
+        if let Some(line) = self.line.try_access() {
+            // SAFETY: By the invariant of `Line` the interrupt is requested. No spinning lock is
+            // taken by this type; callers may sleep here.
+            unsafe { bindings::synchronize_irq(line.irq) };
+        }
+    }
+}
+
+impl<T: Handler> Registration<T> {
+    /// # Safety
+    ///
+    /// `cookie` points to a `Registration<T>` whose handler is initialised, and that is not freed
+    /// before the interrupt is.
+    unsafe extern "C" fn callback(_irq: c_int, cookie: *mut c_void) -> bindings::irqreturn_t {
+        let this = cookie.cast_const().cast::<Self>();
+        // SAFETY: By the safety requirements the field is initialised and lives on; the fields
+        // after it may not be initialised yet, so no reference to the whole is made.
+        let handler = unsafe { &*(&raw const (*this).handler) };
+        handler.handle();
+        bindings::irqreturn::IRQ_HANDLED
+    }
+}
+
+impl Line {
+    /// Requests the interrupt and hints it to a CPU.
+    ///
+    /// # Safety
+    ///
+    /// `callback` may be called with `cookie`, and `name` read, until the `Line` is dropped.
+    unsafe fn request(
+        dev: &device::Device<Bound>,
+        irq: u32,
+        spread: u32,
+        callback: bindings::irq_handler_t,
+        name: *const c_char,
+        cookie: *mut c_void,
+    ) -> Result<Self> {
+        // SAFETY: By the safety requirements callback, name and cookie stay valid until
+        // `free_irq`, which the drop of the returned value calls.
+        to_result(unsafe { bindings::request_irq(irq, callback, 0, name, cookie) })?;
+        // A hint is not worth a failure.
+        // SAFETY: The interrupt was requested just now and the device is valid.
+        unsafe { bindings::rdma_shim_irq_set_affinity(crate::pci::dev_as_raw(dev), irq, spread) };
+        // INVARIANT: Requested with this cookie.
+        Ok(Self { irq, cookie })
+    }
+}

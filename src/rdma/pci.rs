@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the kernel crate's `pci` lacks: turning a device on for as long as it is used, BARs that
+//! are reserved but not mapped, and stopping DMA for sure.
+
+use crate::bindings;
+use kernel::{
+    device::{
+        self,
+        Bound,
+        Core, //
+    },
+    devres::Devres,
+    error::to_result,
+    pci,
+    prelude::*,
+    sync::aref::ARef, //
+};
+
+/// The C device behind a PCI device.
+pub(crate) fn as_raw<Ctx: device::DeviceContext>(
+    pdev: &pci::Device<Ctx>,
+) -> *mut bindings::pci_dev {
+    // CAST: `pci::Device` is a transparent wrapper of an `Opaque<pci_dev>`.
+    core::ptr::from_ref(pdev).cast_mut().cast()
+}
+
+/// The C device behind a device.
+pub(crate) fn dev_as_raw<Ctx: device::DeviceContext>(
+    dev: &device::Device<Ctx>,
+) -> *mut bindings::device {
+    // CAST: `device::Device` is a transparent wrapper of an `Opaque<device>`.
+    core::ptr::from_ref(dev).cast_mut().cast()
+}
+
+/// The BARs that are memory, one bit each.
+pub fn memory_bars(pdev: &pci::Device<Bound>) -> u32 {
+    // CAST: A small constant fits; a mask of BARs is never negative.
+    // SAFETY: The device is valid.
+    unsafe { bindings::pci_select_bars(as_raw(pdev), bindings::IORESOURCE_MEM as c_ulong) as u32 }
+}
+
+/// A device whose memory BARs answer and which may master the bus.
+///
+/// Both end when this is dropped, or when the driver is unbound.
+pub struct Enabled(Devres<Function>);
+
+/// # Invariants
+///
+/// The device was enabled once for this value.
+struct Function(ARef<pci::Device>);
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        // SAFETY: The device is valid, and enabled by the type invariant. The last disable takes
+        // bus mastering away too.
+        unsafe { bindings::pci_disable_device(as_raw(&self.0)) };
+    }
+}
+
+impl Enabled {
+    /// Turns the device on.
+    ///
+    /// # Errors
+    ///
+    /// What the PCI core says; `ENOMEM`: out of memory.
+    pub fn new(pdev: &pci::Device<Core<'_>>) -> Result<Self> {
+        pdev.enable_device_mem()?;
+        // INVARIANT: Enabled just now.
+        let function = Function((&**pdev).into());
+        pdev.set_master();
+        Ok(Self(Devres::new(pdev.as_ref(), function)?))
+    }
+
+    /// Takes bus mastering from the device.
+    ///
+    /// Returns whether it can do no DMA from now on: it let go, or it is gone.
+    pub fn stop_dma(&self) -> bool {
+        let Some(function) = self.0.try_access() else {
+            // Unbound: the device was disabled then.
+            return true;
+        };
+        let pdev = as_raw(&function.0);
+        let mut command = 0;
+        // SAFETY: The device is valid, and `command` may be written.
+        let read = unsafe {
+            bindings::pci_clear_master(pdev);
+            bindings::pci_read_config_word(pdev, bindings::PCI_COMMAND as c_int, &mut command)
+        };
+        // A device that is gone reads as all ones.
+        read != 0
+            || command == u16::MAX
+            || u32::from(command) & bindings::PCI_COMMAND_MASTER == 0
+    }
+
+    /// Tells the DMA layer how many bits an address may have, and that a segment may be of any
+    /// size.
+    ///
+    /// A driver calls this in its probe, while it allocates no DMA memory elsewhere: taking the
+    /// value exclusively makes sure that it is not shared with other threads yet.
+    ///
+    /// # Errors
+    ///
+    /// * `EINVAL`: not a number of bits.
+    /// * `EIO`: the machine cannot serve such a device.
+    pub fn set_dma_limits(&mut self, pdev: &pci::Device<Core<'_>>, address_bits: u32) -> Result {
+        use kernel::dma::{
+            Device as _,
+            DmaMask, //
+        };
+        let mask = DmaMask::try_new(address_bits)?;
+        // SAFETY: Only the thread that probes has the device (a `Core` device exists in bus
+        // callbacks only, and these exclude each other), and by the contract above it allocates
+        // nothing meanwhile.
+        unsafe {
+            pdev.dma_set_mask_and_coherent(mask)?;
+            pdev.dma_set_max_seg_size(u32::MAX);
+        }
+        Ok(())
+    }
+}
+
+/// A BAR that belongs to this driver but is not mapped by the kernel.
+///
+/// For a BAR that user space maps with attributes of its own. It is given back when this is
+/// dropped, or when the driver is unbound.
+pub struct ReservedBar {
+    _region: Devres<Region>,
+}
+
+/// # Invariants
+///
+/// The BAR was requested.
+struct Region {
+    pdev: ARef<pci::Device>,
+    bar: c_int,
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: The device is valid, and the BAR ours by the type invariant.
+        unsafe { bindings::pci_release_region(as_raw(&self.pdev), self.bar) };
+    }
+}
+
+impl ReservedBar {
+    /// Reserves memory BAR `bar` under `name` in `/proc/iomem`.
+    ///
+    /// # Errors
+    ///
+    /// * `ENODEV`: the device has no such memory BAR.
+    /// * `EBUSY`: somebody else has it.
+    /// * `ENOMEM`: out of memory.
+    pub fn new(pdev: &pci::Device<Bound>, bar: u32, name: &'static CStr) -> Result<Self> {
+        if 1u32.checked_shl(bar).unwrap_or(0) & memory_bars(pdev) == 0 {
+            return Err(ENODEV);
+        }
+        let bar = bar.try_into()?;
+        // SAFETY: The device is valid, the BAR is one of its own, and the name lives forever.
+        to_result(unsafe { bindings::pci_request_region(as_raw(pdev), bar, name.as_char_ptr()) })?;
+        // INVARIANT: Requested just now.
+        let region = Region {
+            pdev: pdev.into(),
+            bar,
+        };
+        Ok(Self {
+            _region: Devres::new(pdev.as_ref(), region)?,
+        })
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/cpumask.h>
+#include <linux/device.h>
+#include <linux/interrupt.h>
+#include <linux/sched/signal.h>
+#include <linux/semaphore.h>
+#include <linux/utsname.h>
+#include <linux/version.h>
+
+#include "rdma_shims.h"
+
+void rdma_shim_irq_set_affinity(struct device *dev, unsigned int irq, unsigned int spread)
+{
+	irq_set_affinity_and_hint(irq, cpumask_of(cpumask_local_spread(spread, dev_to_node(dev))));
+}
+
+void rdma_shim_irq_clear_affinity(unsigned int irq)
+{
+	irq_update_affinity_hint(irq, NULL);
+}
+
+void rdma_shim_sema_init(struct semaphore *sem, int count)
+{
+	sema_init(sem, count);
+}
+
+bool rdma_shim_fatal_signal_pending(void)
+{
+	return fatal_signal_pending(current);
+}
+
+const char *rdma_shim_kernel_release(void)
+{
+	return init_utsname()->release;
+}
+
+const char *rdma_shim_kernel_version(void)
+{
+	return init_utsname()->version;
+}
+
+u32 rdma_shim_kernel_version_code(void)
+{
+	return LINUX_VERSION_CODE;
+}
+
+unsigned int rdma_shim_num_online_cpus(void)
+{
+	return num_online_cpus();
+}
