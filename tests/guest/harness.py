@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What surrounds every test program: a healthy device before it, the same device after it."""
+
+import importlib
+
+import kmsg
+import module
+import pci
+import vefa
+
+
+class Test:
+    """What a test program gets: its parameters, the devices, the kernel log from here on."""
+
+    def __init__(self, request):
+        self.driver = request["driver"]
+        self.full = request["size"] == "full"
+        self.args = request.get("args") or {}
+        self.log = kmsg.Log()
+        self.devices = [vefa.Device(index) for index in range(len(pci.functions()))]
+        # Violations that the test itself brings about, by the name of the rule.
+        self.expected_violations = set()
+
+    @property
+    def device(self):
+        """The first virtual device."""
+        return self.devices[0]
+
+    @property
+    def function(self):
+        """The first PCI function."""
+        return pci.Function(0)
+
+    def pick(self, short, full):
+        """A loop count for the size of this run."""
+        return full if self.full else short
+
+
+def run(request):
+    """Runs MODULE.FUNCTION and returns the reply for the runner."""
+    file, name = request["run"].rsplit(".", 1)
+    program = getattr(importlib.import_module(file), name)
+    test = Test(request)
+    if getattr(program, "bare", False):
+        return {"status": "passed", "result": program(test)}
+    before = prepare(test)
+    try:
+        result = program(test)
+    finally:
+        for device in test.devices:
+            device.clear_faults()
+    check_after(test, before)
+    return {"status": "passed", "result": result}
+
+
+def prepare(test):
+    """Loads the driver, binds every device, forgets what earlier tests left behind."""
+    for device in test.devices:
+        device.clear_faults()
+    module.load()
+    for index in range(len(test.devices)):
+        function = pci.Function(index)
+        if not function.bound():
+            function.bind()
+        assert function.rdma(), f"{function.address} has no RDMA device before the test"
+    for device in test.devices:
+        device.violations(clear=True)
+    return [device.objects() for device in test.devices]
+
+
+def check_after(test, before):
+    """The device holds what it held before, and saw nothing that its contract forbids."""
+    for device, objects in zip(test.devices, before):
+        broken = [v for v in device.violations() if v["rule"] not in test.expected_violations]
+        assert not broken, f"contract violations: {broken[:3]}"
+        now = device.objects()
+        assert now == objects, f"device objects before {objects}, after {now}"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+"""EFA functions in sysfs, and the driver bound to them."""
+
+import glob
+import os
+import time
+
+VENDOR = "0x1d0f"
+DRIVER = "/sys/bus/pci/drivers/efa"
+
+
+def functions():
+    """The PCI addresses of all EFA functions, in order."""
+    found = []
+    for path in sorted(glob.glob("/sys/bus/pci/devices/*")):
+        if read(f"{path}/vendor") == VENDOR:
+            found.append(os.path.basename(path))
+    return found
+
+
+class Function:
+    """One EFA function."""
+
+    def __init__(self, index=0):
+        self.address = functions()[index]
+        self.path = f"/sys/bus/pci/devices/{self.address}"
+
+    def bound(self):
+        return os.path.exists(f"{self.path}/driver")
+
+    def bind(self):
+        """OSError with the probe's errno where the driver refuses the device."""
+        write(f"{DRIVER}/bind", self.address)
+
+    def unbind(self):
+        write(f"{DRIVER}/unbind", self.address)
+
+    def rdma(self):
+        """The name of the RDMA device, or None."""
+        names = glob.glob(f"{self.path}/infiniband/*")
+        return os.path.basename(names[0]) if names else None
+
+    def uverbs(self):
+        """The path of the uverbs device node."""
+        names = glob.glob(f"{self.path}/infiniband_verbs/uverbs*")
+        return f"/dev/infiniband/{os.path.basename(names[0])}" if names else None
+
+    def counter(self, name):
+        """A device counter, fresh: the core keeps values for some milliseconds."""
+        directory = f"/sys/class/infiniband/{self.rdma()}/hw_counters"
+        time.sleep(int(read(f"{directory}/lifespan")) / 1000 + 0.01)
+        return int(read(f"{directory}/{name}"))
+
+    def interrupts(self):
+        """Lines of /proc/interrupts that belong to this function."""
+        with open("/proc/interrupts", encoding="ascii") as table:
+            return [line for line in table if self.address in line or "efa" in line]
+
+
+def read(path):
+    with open(path, encoding="ascii") as file:
+        return file.read().strip()
+
+
+def write(path, text):
+    # Unbuffered, so that the error comes from this write and not from a later close.
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)

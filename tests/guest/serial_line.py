@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0
+"""JSON lines over a serial port."""
+
+import json
+import os
+import select
+import termios
+import time
+import tty
+
+
+class Line:
+    """One end of a serial line, raw and without echo."""
+
+    def __init__(self, path):
+        self.fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
+        tty.setraw(self.fd)
+        attributes = termios.tcgetattr(self.fd)
+        attributes[4] = attributes[5] = termios.B115200
+        attributes[2] |= termios.CLOCAL
+        termios.tcsetattr(self.fd, termios.TCSANOW, attributes)
+        termios.tcflush(self.fd, termios.TCIFLUSH)
+        self.rest = b""
+
+    def send(self, message):
+        data = json.dumps(message).encode() + b"\n"
+        while data:
+            data = data[os.write(self.fd, data):]
+
+    def receive(self, timeout=None):
+        """The next line's object. TimeoutError when none comes in `timeout` seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while b"\n" not in self.rest:
+            left = None if deadline is None else max(0, deadline - time.monotonic())
+            ready, _, _ = select.select([self.fd], [], [], left)
+            if not ready:
+                raise TimeoutError("no answer on the serial line")
+            self.rest += os.read(self.fd, 65536)
+        line, self.rest = self.rest.split(b"\n", 1)
+        return json.loads(line)

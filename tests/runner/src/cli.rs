@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The command line.
+
+use std::path::PathBuf;
+
+use anyhow::{bail, Context, Result};
+use lexopt::prelude::*;
+
+pub const USAGE: &str = "\
+usage: runner run  --kernel stock|test --driver rust|c [--json FILE]
+       runner test --kernel stock|test --driver rust|c|both [--size short|full] [--prefix T] [--json FILE]
+";
+
+/// Which EFA driver the guest loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// The module of this tree.
+    Rust,
+    /// The in-tree driver of the guest's kernel.
+    C,
+}
+
+impl Driver {
+    pub fn name(self) -> &'static str {
+        match self {
+            Driver::Rust => "rust",
+            Driver::C => "c",
+        }
+    }
+}
+
+/// How long the loops in the tests are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    Short,
+    Full,
+}
+
+impl Size {
+    pub fn name(self) -> &'static str {
+        match self {
+            Size::Short => "short",
+            Size::Full => "full",
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct RunArgs {
+    pub kernel: String,
+    pub driver: Driver,
+    pub json: Option<PathBuf>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct TestArgs {
+    pub kernel: String,
+    /// The driver whose results count.
+    pub driver: Driver,
+    /// Also run each guest test on the C driver and compare.
+    pub compare_with_c: bool,
+    pub size: Size,
+    /// Only tests whose name starts with this; empty selects all.
+    pub prefix: String,
+    pub json: Option<PathBuf>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    Run(RunArgs),
+    Test(TestArgs),
+    Help,
+}
+
+/// Reads the command line.
+///
+/// # Errors
+///
+/// An unknown command, option or value, or a missing one.
+pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
+    let command = match parser.next()? {
+        Some(Value(word)) => word.string()?,
+        Some(Long("help") | Short('h')) => return Ok(Command::Help),
+        Some(other) => return Err(other.unexpected().into()),
+        None => bail!("no command: `runner run` or `runner test`"),
+    };
+    let testing = match command.as_str() {
+        "run" => false,
+        "test" => true,
+        _ => bail!("unknown command `{command}`: `runner run` or `runner test`"),
+    };
+
+    let (mut kernel, mut driver, mut size, mut prefix, mut json) =
+        (None, None, Size::Short, String::new(), None);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("help") | Short('h') => return Ok(Command::Help),
+            Long("kernel") => kernel = Some(one_of(&mut parser, "--kernel", &["stock", "test"])?),
+            Long("driver") => {
+                let known: &[&str] = if testing {
+                    &["rust", "c", "both"]
+                } else {
+                    &["rust", "c"]
+                };
+                driver = Some(one_of(&mut parser, "--driver", known)?);
+            }
+            Long("size") if testing => {
+                size = match one_of(&mut parser, "--size", &["short", "full"])?.as_str() {
+                    "full" => Size::Full,
+                    _ => Size::Short,
+                }
+            }
+            Long("prefix") if testing => prefix = parser.value()?.string()?,
+            Long("json") => json = Some(PathBuf::from(parser.value()?)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let kernel = kernel.context("--kernel is missing: stock or test")?;
+    let driver = driver.context("--driver is missing: rust or c")?;
+    let compare_with_c = driver == "both";
+    let driver = if driver == "c" {
+        Driver::C
+    } else {
+        Driver::Rust
+    };
+    Ok(if testing {
+        Command::Test(TestArgs {
+            kernel,
+            driver,
+            compare_with_c,
+            size,
+            prefix,
+            json,
+        })
+    } else {
+        Command::Run(RunArgs {
+            kernel,
+            driver,
+            json,
+        })
+    })
+}
+
+fn one_of(parser: &mut lexopt::Parser, option: &str, known: &[&str]) -> Result<String> {
+    let value = parser.value()?.string()?;
+    if known.contains(&value.as_str()) {
+        return Ok(value);
+    }
+    bail!("{option} {value}: known are {}", known.join(", "));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_words(words: &[&str]) -> Result<Command> {
+        parse(lexopt::Parser::from_args(words))
+    }
+
+    #[test]
+    fn both_means_rust_compared_with_c() {
+        let Ok(Command::Test(args)) = parse_words(&[
+            "test", "--kernel", "test", "--driver", "both", "--prefix", "field.A6",
+        ]) else {
+            panic!("not a test command");
+        };
+        assert_eq!((args.driver, args.compare_with_c), (Driver::Rust, true));
+        assert_eq!((args.prefix.as_str(), args.size), ("field.A6", Size::Short));
+    }
+
+    #[test]
+    fn unknown_values_are_refused_with_the_known_ones() {
+        let error = parse_words(&["run", "--kernel", "old", "--driver", "c"]).unwrap_err();
+        assert_eq!(error.to_string(), "--kernel old: known are stock, test");
+        assert!(parse_words(&["run", "--kernel", "test", "--driver", "both"]).is_err());
+        assert!(parse_words(&["jog"]).is_err());
+    }
+
+    #[test]
+    fn kernel_and_driver_are_required() {
+        assert!(parse_words(&["test", "--driver", "rust"]).is_err());
+        assert!(parse_words(&["run", "--kernel", "test"]).is_err());
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The guest's console log: where a test's part begins and ends, and what in it is an alarm.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Result};
+
+/// What a kernel prints when something is wrong with it.
+const ALARMS: &[&str] = &[
+    "WARNING: CPU",
+    "WARNING: at ",
+    "WARNING: possible",
+    "WARNING: suspicious",
+    "WARNING: inconsistent",
+    "WARNING: held lock",
+    "BUG: ",
+    "kernel BUG at",
+    "Oops: ",
+    "Oops[",
+    "general protection fault",
+    "Kernel panic",
+    "rust_kernel: panicked",
+    "blocked for more than",
+    "detected stalls on CPUs",
+    "self-detected stall",
+    "soft lockup",
+    "refcount_t: ",
+    "UBSAN: ",
+    "kmemleak: ",
+    "DMA-API: ",
+    "Trying to vfree() nonexistent",
+    "sysfs: cannot create duplicate",
+    "double free",
+    "list_add corruption",
+    "list_del corruption",
+    "[ cut here ]",
+];
+
+/// The first line that shows the kernel in trouble.
+pub fn alarm(log: &str) -> Option<&str> {
+    log.lines()
+        .find(|line| ALARMS.iter().any(|alarm| line.contains(alarm)) || is_plain_warning(line))
+        .map(str::trim)
+}
+
+/// `WARNING: FILE:LINE at FUNCTION`, the form of newer kernels.
+fn is_plain_warning(line: &str) -> bool {
+    line.split_once("WARNING: ")
+        .is_some_and(|(_, rest)| rest.contains(" at ") && rest.contains(".c:"))
+}
+
+/// The log file that the virtual machine writes.
+pub struct Console {
+    path: PathBuf,
+}
+
+impl Console {
+    pub fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Everything printed so far.
+    pub fn text(&self) -> String {
+        fs::read(&self.path)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
+    }
+
+    /// Waits until the log holds `mark`, which the guest printed after all that belongs before it,
+    /// and returns the log.
+    ///
+    /// # Errors
+    ///
+    /// The mark does not come within `limit`.
+    pub fn wait_for(&self, mark: &str, limit: Duration) -> Result<String> {
+        let start = Instant::now();
+        loop {
+            let text = self.text();
+            if text.contains(mark) {
+                return Ok(text);
+            }
+            if start.elapsed() > limit {
+                bail!(
+                    "the console does not show `{mark}` after {} s",
+                    limit.as_secs()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// The part of `log` after the line with `begin`, up to the line with `end` (or the end of the
+/// log).
+pub fn between<'a>(log: &'a str, begin: &str, end: &str) -> &'a str {
+    let Some((_, after)) = log.split_once(begin) else {
+        return "";
+    };
+    after.split_once(end).map_or(after, |(part, _)| part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_oopses_and_hangs_are_alarms() {
+        for line in [
+            "[    3.1] WARNING: CPU: 0 PID: 71 at lib/rhashtable.c:1180 x+0x1/0x2",
+            "[    3.1] WARNING: drivers/infiniband/hw/efa/efa_ah_cache.c:37 at efa_ah_cache_entry_free+0x2a/0x30",
+            "[    3.1] BUG: kernel NULL pointer dereference, address: 0000000000000008",
+            "[  243.0] INFO: task python3:99 blocked for more than 120 seconds.",
+            "[    3.1] rust_kernel: panicked at src/x.rs:1:1:",
+        ] {
+            let log = format!("[    1.0] fine\n{line}\n[    4.0] more\n");
+            assert_eq!(alarm(&log), Some(line));
+        }
+    }
+
+    #[test]
+    fn ordinary_errors_are_no_alarm() {
+        let log = "efa 0000:01:00.0: Failed to create ah [-22]\nwarning: something small\n";
+        assert_eq!(alarm(log), None);
+    }
+
+    #[test]
+    fn a_part_is_what_stands_between_its_marks() {
+        let log = "x\nbegin a\n1\nend a\nbegin b\n2\n";
+        assert_eq!(between(log, "begin a", "end a"), "\n1\n");
+        assert_eq!(between(log, "begin b", "end b"), "\n2\n");
+        assert_eq!(between(log, "begin c", "end c"), "");
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Where things are: the environment that the Makefile passes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, Context, Result};
+
+/// A kernel that a guest can boot, and the module built for it.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The boot image.
+    pub image: PathBuf,
+    /// `uname -r` of the kernel.
+    pub release: String,
+    /// `lib/modules/RELEASE`.
+    pub modules: PathBuf,
+    /// KDIR, for builds against this kernel.
+    pub build: PathBuf,
+    /// The module of this tree built for the kernel.
+    pub efa_module: PathBuf,
+}
+
+impl Kernel {
+    fn at(item: &Path, objects: &Path) -> Result<Self> {
+        let release_file = item.join("release");
+        let release = fs::read_to_string(&release_file)
+            .with_context(|| format!("no kernel in {}", item.display()))?;
+        let release = release.trim().to_string();
+        Ok(Self {
+            image: item.join("image"),
+            modules: item.join("modules/lib/modules").join(&release),
+            build: item.join("build"),
+            efa_module: objects.join("efa.ko"),
+            release,
+        })
+    }
+}
+
+/// The paths a run works with.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// The source tree.
+    pub tree: PathBuf,
+    /// The kernel the guest tests boot.
+    pub kernel: Kernel,
+    /// The unpacked kernel source (for its formatting rules and headers).
+    pub kernel_source: PathBuf,
+    /// The root file system of the guest.
+    pub guest_root: PathBuf,
+    /// The virtual device's program.
+    pub vefa: PathBuf,
+}
+
+impl Env {
+    /// Reads the environment variables.
+    ///
+    /// # Errors
+    ///
+    /// A variable that is not set, or a kernel item that is not there.
+    pub fn from_variables() -> Result<Self> {
+        let tree = variable("EFA_TREE")?;
+        let kernel = Kernel::at(&variable("EFA_KERNEL_DIR")?, &variable("EFA_BUILD")?)?;
+        Ok(Self {
+            kernel,
+            kernel_source: variable("EFA_KERNEL_SOURCE")?,
+            guest_root: variable("EFA_GUEST_ROOT")?,
+            vefa: variable("EFA_VEFA")?,
+            tree,
+        })
+    }
+
+    /// Debian's unmodified kernel and the module built for it, for the tests that boot it beside
+    /// the one under test.
+    pub fn stock_kernel(&self) -> Result<Kernel> {
+        let item = variable("EFA_STOCK_KERNEL_DIR")?;
+        Kernel::at(&item, &self.tree.join("build/stock"))
+    }
+
+    /// Where a failing test leaves its logs.
+    pub fn results(&self, test: &str) -> PathBuf {
+        self.tree.join("build/results").join(test)
+    }
+}
+
+fn variable(name: &str) -> Result<PathBuf> {
+    match std::env::var_os(name) {
+        Some(value) if !value.is_empty() => Ok(PathBuf::from(value)),
+        _ => bail!("{name} is not set; start the runner with `make run` or `make test`"),
+    }
+}
+
+/// Whether the guest may use KVM. A /dev/kvm alone says nothing: without vmx or svm in the
+/// processor flags a guest never starts, so the default follows the flags. EFA_ACCEL overrides.
+///
+/// # Errors
+///
+/// EFA_ACCEL is neither `kvm` nor `tcg`.
+pub fn accelerator() -> Result<&'static str> {
+    if let Ok(forced) = std::env::var("EFA_ACCEL") {
+        return match forced.as_str() {
+            "kvm" => Ok("kvm"),
+            "tcg" => Ok("tcg"),
+            other => bail!("EFA_ACCEL={other}: known are kvm, tcg"),
+        };
+    }
+    let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let capable = flags
+        .split_whitespace()
+        .any(|word| word == "vmx" || word == "svm");
+    let usable = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/kvm")
+        .is_ok();
+    Ok(if capable && usable { "kvm" } else { "tcg" })
+}

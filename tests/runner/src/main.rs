@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+//! `runner`: boots a virtual machine with a virtual EFA device, runs the main job or the tests in
+//! it, and reports what happened.
+
+#![forbid(unsafe_code)]
+
+mod agent;
+mod cargo_test;
+mod cli;
+mod console;
+mod env;
+mod known;
+mod ktap;
+mod main_job;
+mod manifest;
+mod process;
+mod report;
+mod stage;
+mod suites;
+mod vefa;
+mod vm;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("runner: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Does what the command line asks; `false` when something was off.
+fn run() -> anyhow::Result<bool> {
+    match cli::parse(lexopt::Parser::from_env())? {
+        cli::Command::Run(args) => main_job::run(&args),
+        cli::Command::Test(args) => suites::run(&args),
+        cli::Command::Help => {
+            print!("{}", cli::USAGE);
+            Ok(true)
+        }
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+//! `runner run`: the main job from the device to five threads that share one address handle.
+
+use std::time::Instant;
+
+use anyhow::{bail, Context, Result};
+use serde::Deserialize;
+use serde_json::{json, Value};
+
+use crate::agent::Request;
+use crate::cli::{Driver, RunArgs};
+use crate::console::alarm;
+use crate::env::{Env, Kernel};
+use crate::report::write_json;
+use crate::vm::{Boot, Vm};
+
+const TIMEOUT_SECONDS: u64 = 120;
+
+/// What the guest saw, and what the device saw.
+#[derive(Debug, Deserialize)]
+pub struct Numbers {
+    pub devinfo: String,
+    pub handles: u64,
+    pub create_ah: u64,
+    pub destroy_ah: u64,
+    pub violations: Vec<Value>,
+    /// What the unloading of the module said; empty when it went well.
+    pub unload: String,
+}
+
+impl Numbers {
+    /// What is not as it must be.
+    fn complaints(&self, driver: Driver) -> Vec<String> {
+        let mut complaints = Vec::new();
+        if self.handles != 5 {
+            complaints.push(format!("{} handles instead of 5", self.handles));
+        }
+        if driver == Driver::Rust && (self.create_ah, self.destroy_ah) != (1, 1) {
+            complaints.push(format!(
+                "{} CREATE_AH and {} DESTROY_AH instead of 1 and 1",
+                self.create_ah, self.destroy_ah
+            ));
+        }
+        complaints.extend(
+            self.violations
+                .iter()
+                .map(|violation| format!("contract violation {violation}")),
+        );
+        if !self.unload.is_empty() {
+            complaints.push(format!("the module does not unload: {}", self.unload));
+        }
+        complaints
+    }
+}
+
+/// Boots `kernel` with one device and does the job.
+///
+/// # Errors
+///
+/// Whatever went wrong; the logs are then in the directory the message names.
+pub fn measure(env: &Env, kernel: &Kernel, driver: Driver) -> Result<Numbers> {
+    let mut vm = Vm::boot(
+        env,
+        &Boot {
+            kernel,
+            driver,
+            devices: &[vec![]],
+        },
+    )?;
+    let result = job(&mut vm, driver);
+    if result.is_err() {
+        let target = env.results("run");
+        vm.save_logs(&target)?;
+        return result.with_context(|| format!("logs in {}", target.display()));
+    }
+    vm.shut_down()?;
+    result
+}
+
+fn job(vm: &mut Vm, driver: Driver) -> Result<Numbers> {
+    let outcome = vm.call(&Request {
+        name: "run",
+        run: "main_job.five_threads",
+        driver: driver.name(),
+        size: "short",
+        timeout: TIMEOUT_SECONDS,
+        args: Value::Null,
+    })?;
+    if outcome.reply.status != "passed" {
+        bail!("{}", outcome.reply.reason);
+    }
+    if let Some(line) = alarm(&outcome.kernel_log) {
+        bail!("the kernel complains: {line}");
+    }
+    let numbers: Numbers =
+        serde_json::from_value(outcome.reply.result).context("the guest's result")?;
+    let complaints = numbers.complaints(driver);
+    if !complaints.is_empty() {
+        bail!("{}", complaints.join("; "));
+    }
+    Ok(numbers)
+}
+
+/// Runs the main job and prints what it came to.
+pub fn run(args: &RunArgs) -> Result<bool> {
+    let env = Env::from_variables()?;
+    let start = Instant::now();
+    println!(
+        "booting Linux {} with the {} driver",
+        env.kernel.release,
+        args.driver.name()
+    );
+    let numbers = measure(&env, &env.kernel, args.driver)?;
+    let seconds = start.elapsed().as_secs_f64();
+    print!("{}", numbers.devinfo);
+    println!(
+        "five threads hold {} handles; the device saw {} CREATE_AH, and {} DESTROY_AH after the last was destroyed",
+        numbers.handles, numbers.create_ah, numbers.destroy_ah
+    );
+    println!(
+        "module unloaded, {} contract violations, {seconds:.1} s",
+        numbers.violations.len()
+    );
+    if let Some(path) = &args.json {
+        let value = json!({
+            "driver": args.driver.name(),
+            "kernel": env.kernel.release,
+            "handles": numbers.handles,
+            "create_ah": numbers.create_ah,
+            "destroy_ah": numbers.destroy_ah,
+            "violations": numbers.violations.len(),
+            "seconds": seconds,
+        });
+        write_json(path, &value)?;
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(create_ah: u64) -> Numbers {
+        Numbers {
+            devinfo: String::new(),
+            handles: 5,
+            create_ah,
+            destroy_ah: 1,
+            violations: vec![],
+            unload: String::new(),
+        }
+    }
+
+    #[test]
+    fn five_handles_on_one_command_is_what_our_driver_must_show() {
+        assert!(numbers(1).complaints(Driver::Rust).is_empty());
+        assert_eq!(numbers(5).complaints(Driver::Rust).len(), 1);
+        assert!(numbers(5).complaints(Driver::C).is_empty());
+    }
+
+    #[test]
+    fn a_violation_or_a_module_that_stays_is_a_complaint_on_both_drivers() {
+        let mut bad = numbers(1);
+        bad.violations.push(json!({"rule": "r"}));
+        bad.unload = "Module efa is in use".into();
+        assert_eq!(bad.complaints(Driver::C).len(), 2);
+    }
+}

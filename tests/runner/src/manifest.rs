@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+//! tests/guest/tests.toml: which tests run in the guest, and on which devices.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use anyhow::{bail, Context, Result};
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The machines tests ask for, by name.
+    pub machine: BTreeMap<String, Machine>,
+    #[serde(default)]
+    pub test: Vec<GuestTest>,
+    /// rdma-core cases that may be skipped, each with the reason why EFA cannot run them.
+    #[serde(default)]
+    pub rdma_core_skip: BTreeMap<String, String>,
+}
+
+/// A virtual machine's devices.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// One list of `key=value` settings for each virtual device.
+    pub devices: Vec<Vec<String>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuestTest {
+    pub name: String,
+    /// `MODULE.FUNCTION` under tests/guest.
+    pub run: String,
+    #[serde(default = "default_machine")]
+    pub machine: String,
+    /// Seconds the short size may take.
+    #[serde(default = "default_timeout")]
+    pub timeout: u64,
+    /// Seconds the full size may take.
+    #[serde(default)]
+    pub timeout_full: Option<u64>,
+    /// Boot a machine for this test alone: it leaves the kernel or the device unusable.
+    #[serde(default)]
+    pub alone: bool,
+    /// The same, on the C driver only.
+    #[serde(default)]
+    pub alone_on_c: bool,
+}
+
+fn default_machine() -> String {
+    "default".into()
+}
+
+fn default_timeout() -> u64 {
+    60
+}
+
+impl Manifest {
+    /// # Errors
+    ///
+    /// The file cannot be read, a name stands twice, or a test asks for an unknown machine.
+    pub fn read(tree: &Path) -> Result<Self> {
+        let path = tree.join("tests/guest/tests.toml");
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        Self::parse(&text).with_context(|| path.display().to_string())
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let manifest: Self = toml::from_str(text)?;
+        let mut names = HashSet::new();
+        for test in &manifest.test {
+            if !names.insert(&test.name) {
+                bail!("the test {} stands twice", test.name);
+            }
+            if !manifest.machine.contains_key(&test.machine) {
+                bail!(
+                    "the test {} asks for an unknown machine {}",
+                    test.name,
+                    test.machine
+                );
+            }
+        }
+        Ok(manifest)
+    }
+
+    /// The devices of a machine; none if there is no such machine.
+    pub fn devices(&self, machine: &str) -> &[Vec<String>] {
+        self.machine
+            .get(machine)
+            .map_or(&[], |machine| machine.devices.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_with_only_a_name_and_a_program_gets_the_defaults() {
+        let manifest =
+            Manifest::parse("[machine.default]\ndevices=[[]]\n[[test]]\nname='a'\nrun='m.f'\n")
+                .unwrap();
+        assert_eq!(
+            (manifest.test[0].machine.as_str(), manifest.test[0].timeout),
+            ("default", 60)
+        );
+        assert_eq!(manifest.devices("default").len(), 1);
+    }
+
+    #[test]
+    fn doubled_names_unknown_machines_and_unknown_keys_are_refused() {
+        let head = "[machine.default]\ndevices=[[]]\n";
+        let test = "[[test]]\nname='a'\nrun='m.f'\n";
+        assert!(Manifest::parse(&format!("{head}{test}{test}")).is_err());
+        assert!(Manifest::parse(&format!("{head}{test}machine='none'\n")).is_err());
+        assert!(Manifest::parse(&format!("{head}{test}colour='red'\n")).is_err());
+    }
+}

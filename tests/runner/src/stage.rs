@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The directory a guest shares with the host: its modules, its programs, and what it writes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, Context, Result};
+
+use crate::cli::Driver;
+use crate::env::{Env, Kernel};
+
+/// What the EFA driver needs loaded before it.
+const NEEDED: &[&str] = &["ib_uverbs"];
+
+/// Fills `job` for one boot: `guest/` (the programs), `modules/` (numbered in load order, the EFA
+/// driver last), `out/` (empty, for the guest to write to).
+pub fn stage(job: &Path, env: &Env, kernel: &Kernel, driver: Driver) -> Result<()> {
+    copy_tree(&env.tree.join("tests/guest"), &job.join("guest"))?;
+    fs::create_dir_all(job.join("out"))?;
+    let modules = job.join("modules");
+    fs::create_dir_all(&modules)?;
+    for (index, source) in load_order(kernel, driver)?.iter().enumerate() {
+        let name = source
+            .file_name()
+            .context("a module without a name")?
+            .to_string_lossy();
+        fs::copy(source, modules.join(format!("{index:02}-{name}")))
+            .with_context(|| format!("cannot copy the module {}", source.display()))?;
+    }
+    Ok(())
+}
+
+/// The module files to load, each after all it depends on.
+fn load_order(kernel: &Kernel, driver: Driver) -> Result<Vec<PathBuf>> {
+    let dep_file = kernel.modules.join("modules.dep");
+    let dep = fs::read_to_string(&dep_file)
+        .with_context(|| format!("no module list at {}", dep_file.display()))?;
+    let mut wanted = NEEDED.to_vec();
+    if driver == Driver::C {
+        wanted.push("efa");
+    }
+    let mut order: Vec<PathBuf> = Vec::new();
+    for name in wanted {
+        for path in dependencies(&dep, name)
+            .with_context(|| format!("kernel {} has no module {name}", kernel.release))?
+        {
+            let path = kernel.modules.join(path);
+            if !order.contains(&path) {
+                order.push(path);
+            }
+        }
+    }
+    if driver == Driver::Rust {
+        if !kernel.efa_module.exists() {
+            bail!(
+                "{} is not built; `make` builds it",
+                kernel.efa_module.display()
+            );
+        }
+        order.push(kernel.efa_module.clone());
+    }
+    Ok(order)
+}
+
+/// The line of modules.dep for `name`: what it needs, deepest first, then the module itself.
+fn dependencies<'a>(dep: &'a str, name: &str) -> Option<Vec<&'a str>> {
+    let (path, needs) = dep
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(path, _)| {
+            let file = path.rsplit('/').next().unwrap_or(path);
+            file.split_once(".ko")
+                .is_some_and(|(stem, _)| stem.replace('-', "_") == name)
+        })?;
+    let mut list: Vec<&str> = needs.split_whitespace().collect();
+    list.reverse();
+    list.push(path);
+    Some(list)
+}
+
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("no directory {}", from.display()))? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_tree(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEP: &str = "kernel/a/ib_core.ko.xz:\nkernel/a/ib-uverbs.ko.xz: kernel/a/support.ko.xz kernel/a/ib_core.ko.xz\n";
+
+    #[test]
+    fn a_module_comes_after_what_it_needs() {
+        assert_eq!(
+            dependencies(DEP, "ib_uverbs").unwrap(),
+            [
+                "kernel/a/ib_core.ko.xz",
+                "kernel/a/support.ko.xz",
+                "kernel/a/ib-uverbs.ko.xz"
+            ]
+        );
+        assert_eq!(dependencies(DEP, "efa"), None);
+    }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The tests of tests/guest/tests.toml, which run in the virtual machine.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::Context;
+use crate::agent::Request;
+use crate::cli::{Driver, Size};
+use crate::console::alarm;
+use crate::known::{differ, Known};
+use crate::manifest::GuestTest;
+use crate::report::{Difference, Report, Status};
+use crate::vm::{Boot, Outcome, Vm};
+
+/// Results by test name, with the seconds each took.
+type Results = BTreeMap<String, (Status, f64)>;
+
+/// The selected tests, those of one machine together.
+pub fn plan(context: &Context) -> Vec<GuestTest> {
+    let mut tests: Vec<GuestTest> = context
+        .manifest
+        .test
+        .iter()
+        .filter(|test| context.selects(&test.name))
+        .cloned()
+        .collect();
+    // The sort is stable: within a machine the order of the file stays.
+    tests.sort_by_key(|test| test.machine.clone());
+    tests
+}
+
+pub fn run(context: &mut Context, tests: &[GuestTest], known: &Known) {
+    if tests.is_empty() {
+        return;
+    }
+    let mut machines = Machines { vm: None };
+    let mut ours = Results::new();
+    for test in tests {
+        let (status, seconds) = machines.run(context, test, context.args.driver);
+        context.report.record(&test.name, status.clone(), seconds);
+        ours.insert(test.name.clone(), (status, seconds));
+    }
+    machines.stop(context);
+    if context.args.compare_with_c {
+        context.report.plan(tests.len());
+        context.report.note("the same tests on the C driver");
+        for test in tests {
+            let (status, seconds) = machines.run(context, test, Driver::C);
+            if let Some((rust, _)) = ours.get(&test.name) {
+                compare(
+                    &mut context.report,
+                    known,
+                    &test.name,
+                    (&status, seconds),
+                    rust,
+                );
+            }
+        }
+        machines.stop(context);
+    }
+}
+
+/// Judges a test's outcome on the C driver against ours; records it as `c.NAME`.
+pub fn compare(report: &mut Report, known: &Known, name: &str, c: (&Status, f64), rust: &Status) {
+    if differ(c.0, rust) {
+        report.differences.push(Difference {
+            name: name.to_string(),
+            c: c.0.describe(),
+            rust: rust.describe(),
+        });
+    }
+    report.record(&format!("c.{name}"), known.judge(name, c.0, rust), c.1);
+}
+
+/// The machine that is up, kept from one test to the next while it suits both.
+struct Machines {
+    vm: Option<(Vm, Driver, String)>,
+}
+
+impl Machines {
+    fn run(&mut self, context: &Context, test: &GuestTest, driver: Driver) -> (Status, f64) {
+        let alone = test.alone || (test.alone_on_c && driver == Driver::C);
+        if alone || !self.suits(test, driver) {
+            self.stop(context);
+        }
+        let boot = match self.boot(context, test, driver) {
+            Ok(()) => Instant::now(),
+            Err(error) => return (Status::Failed(format!("{error:#}")), 0.0),
+        };
+        let Some((vm, ..)) = self.vm.as_mut() else {
+            return (Status::Failed("no machine".into()), 0.0);
+        };
+        let result = vm.call(&request(context, test, driver));
+        let seconds = boot.elapsed().as_secs_f64();
+        let (status, usable) = match result {
+            Ok(outcome) => judge(&outcome),
+            Err(error) => {
+                let alarm = vm.alarm().map(|line| format!("; on the console: {line}"));
+                (
+                    Status::Failed(format!("{error:#}{}", alarm.unwrap_or_default())),
+                    false,
+                )
+            }
+        };
+        let status = save_failure(context, vm, test, driver, status);
+        if alone || !usable {
+            self.vm = None;
+        }
+        (status, seconds)
+    }
+
+    fn suits(&self, test: &GuestTest, driver: Driver) -> bool {
+        self.vm
+            .as_ref()
+            .is_some_and(|(_, with, machine)| *with == driver && *machine == test.machine)
+    }
+
+    fn boot(&mut self, context: &Context, test: &GuestTest, driver: Driver) -> Result<()> {
+        if self.vm.is_some() {
+            return Ok(());
+        }
+        context.report.note(&format!(
+            "booting machine `{}` with the {} driver",
+            test.machine,
+            driver.name()
+        ));
+        let devices = context.manifest.devices(&test.machine);
+        let vm = Vm::boot(
+            &context.env,
+            &Boot {
+                kernel: &context.env.kernel,
+                driver,
+                devices,
+            },
+        )?;
+        self.vm = Some((vm, driver, test.machine.clone()));
+        Ok(())
+    }
+
+    fn stop(&mut self, context: &Context) {
+        if let Some((vm, ..)) = self.vm.take() {
+            if let Err(error) = vm.shut_down() {
+                context
+                    .report
+                    .note(&format!("a machine did not power off: {error:#}"));
+            }
+        }
+    }
+}
+
+fn request<'a>(context: &Context, test: &'a GuestTest, driver: Driver) -> Request<'a> {
+    let timeout = match context.args.size {
+        Size::Short => test.timeout,
+        Size::Full => test.timeout_full.unwrap_or(test.timeout),
+    };
+    Request {
+        name: &test.name,
+        run: &test.run,
+        driver: driver.name(),
+        size: context.args.size.name(),
+        timeout,
+        args: Value::Null,
+    }
+}
+
+/// The test's status, and whether the machine can take another test. A kernel that complained is
+/// not trusted with a second one.
+fn judge(outcome: &Outcome) -> (Status, bool) {
+    if let Some(line) = alarm(&outcome.kernel_log) {
+        let program = match outcome.reply.status.as_str() {
+            "passed" => String::new(),
+            _ => format!("; the program: {}", outcome.reply.reason),
+        };
+        return (
+            Status::Failed(format!("the kernel complains: {line}{program}")),
+            false,
+        );
+    }
+    match outcome.reply.status.as_str() {
+        "passed" => (Status::Passed, true),
+        "skipped" => (Status::Skipped(outcome.reply.reason.clone()), true),
+        _ => (Status::Failed(outcome.reply.reason.clone()), false),
+    }
+}
+
+/// Adds the place of the logs to a failure's reason.
+fn save_failure(
+    context: &Context,
+    vm: &Vm,
+    test: &GuestTest,
+    driver: Driver,
+    status: Status,
+) -> Status {
+    let Status::Failed(reason) = status else {
+        return status;
+    };
+    let directory = match driver {
+        Driver::Rust => test.name.clone(),
+        Driver::C => format!("c.{}", test.name),
+    };
+    let target = context.env.results(&directory);
+    let saved = match vm.save_logs(&target) {
+        Ok(()) => format!("logs in {}", target.display()),
+        Err(error) => format!("logs not saved: {error:#}"),
+    };
+    Status::Failed(format!("{reason} ({saved})"))
+}
+
+/// How long a machine may take for one case of a larger program.
+pub const CASE_LIMIT: Duration = Duration::from_secs(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::Reply;
+
+    fn outcome(status: &str, kernel_log: &str) -> Outcome {
+        let reply = Reply {
+            status: status.into(),
+            reason: "why".into(),
+            result: Value::Null,
+        };
+        Outcome {
+            reply,
+            kernel_log: kernel_log.into(),
+        }
+    }
+
+    #[test]
+    fn a_kernel_warning_fails_a_program_that_passed() {
+        let (status, usable) = judge(&outcome("passed", "WARNING: CPU: 0 PID: 1 at x.c:1\n"));
+        assert!(
+            matches!(status, Status::Failed(why) if why.starts_with("the kernel complains: WARNING: CPU"))
+        );
+        assert!(!usable);
+    }
+
+    #[test]
+    fn an_unknown_status_is_a_failure() {
+        assert!(matches!(judge(&outcome("", "")).0, Status::Failed(_)));
+        assert_eq!(judge(&outcome("passed", "")), (Status::Passed, true));
+    }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+//! `lint.`: what can be said of the sources without running them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use super::Context;
+use crate::env::Env;
+use crate::process::{self, Output};
+use crate::report::Status;
+
+const LIMIT: Duration = Duration::from_secs(900);
+
+type Lint = fn(&Env) -> Result<Status>;
+
+const LINTS: &[(&str, Lint)] = &[
+    ("lint.fmt", formatting),
+    ("lint.licence", licence),
+    ("lint.unsafe", unsafe_places),
+    ("lint.shellcheck", shellcheck),
+    ("lint.clippy", clippy_workspace),
+    ("lint.clippy-module", clippy_module),
+    ("lint.w1", module_without_warnings),
+];
+
+pub fn plan(context: &Context) -> Vec<(&'static str, Lint)> {
+    LINTS
+        .iter()
+        .copied()
+        .filter(|(name, _)| context.selects(name))
+        .collect()
+}
+
+pub fn run(context: &mut Context, lints: &[(&'static str, Lint)]) {
+    for (name, lint) in lints {
+        context.report.time(name, || lint(&context.env));
+    }
+}
+
+/// The module's Rust is in the kernel's format, the workspace's in rustfmt's own.
+fn formatting(env: &Env) -> Result<Status> {
+    let mut command = Command::new("rustfmt");
+    command.args(["--check", "--edition", "2021", "--config-path"]);
+    command.arg(env.kernel_source.join(".rustfmt.toml"));
+    command.args(files(&env.tree.join("src"), &["rs"])?);
+    let module = process::run(&mut command, LIMIT)?;
+    let mut command = Command::new("cargo");
+    command
+        .args(["fmt", "--all", "--check"])
+        .current_dir(env.tree.join("tests"));
+    let workspace = process::run(&mut command, LIMIT)?;
+    Ok(match (verdict(&module), verdict(&workspace)) {
+        (Status::Passed, status) | (status, _) => status,
+    })
+}
+
+/// Every source file says its licence on its first or second line.
+fn licence(env: &Env) -> Result<Status> {
+    let mut sources = files(&env.tree.join("src"), &["rs", "c", "h"])?;
+    sources.extend(files(&env.tree.join("include"), &["h"])?);
+    sources.extend(files(&env.tree.join("tests"), &["rs", "py", "sh", "c"])?);
+    for source in sources {
+        let text = fs::read_to_string(&source)?;
+        if !text
+            .lines()
+            .take(2)
+            .any(|line| line.contains("SPDX-License-Identifier: GPL-2.0"))
+        {
+            return Ok(Status::Failed(format!(
+                "{} has no licence line",
+                relative(env, &source)
+            )));
+        }
+    }
+    Ok(Status::Passed)
+}
+
+/// The word `unsafe` stands only where raw memory is dealt with. That each block argues its safety
+/// is clippy's business.
+fn unsafe_places(env: &Env) -> Result<Status> {
+    const ALLOWED: &[&str] = &[
+        "src/rdma/",
+        "tests/vefa/server/",
+        "tests/runner/src/suites/lint.rs",
+    ];
+    let mut sources = files(&env.tree.join("src"), &["rs"])?;
+    sources.extend(files(&env.tree.join("tests"), &["rs"])?);
+    for source in sources {
+        let name = relative(env, &source);
+        let text = fs::read_to_string(&source)?;
+        let found = text
+            .lines()
+            .position(|line| words(line).any(|word| word == "unsafe"));
+        if let Some(line) = found.filter(|_| !ALLOWED.iter().any(|place| name.starts_with(place))) {
+            return Ok(Status::Failed(format!(
+                "{name}:{} has the word unsafe",
+                line + 1
+            )));
+        }
+    }
+    Ok(Status::Passed)
+}
+
+fn shellcheck(env: &Env) -> Result<Status> {
+    let mut scripts = Vec::new();
+    for directory in ["scripts", ".ci", "tests"] {
+        for path in files(&env.tree.join(directory), &[])? {
+            let text = fs::read(&path)?;
+            let first =
+                String::from_utf8_lossy(text.split(|byte| *byte == b'\n').next().unwrap_or(&[]))
+                    .into_owned();
+            if first.starts_with("#!") && first.ends_with("sh")
+                || path.extension() == Some(OsStr::new("sh"))
+            {
+                scripts.push(path);
+            }
+        }
+    }
+    if scripts.is_empty() {
+        return Ok(Status::Failed("no shell script found".into()));
+    }
+    let mut command = Command::new("shellcheck");
+    command
+        .args(["--external-sources", "--format", "gcc"])
+        .args(scripts)
+        .current_dir(&env.tree);
+    Ok(verdict(&process::run(&mut command, LIMIT)?))
+}
+
+fn clippy_workspace(env: &Env) -> Result<Status> {
+    let mut command = Command::new("cargo");
+    command
+        .args([
+            "clippy",
+            "--quiet",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ])
+        .args(["-D", "clippy::undocumented_unsafe_blocks"])
+        .current_dir(env.tree.join("tests"));
+    Ok(verdict(&process::run(&mut command, LIMIT)?))
+}
+
+fn clippy_module(env: &Env) -> Result<Status> {
+    build_module(env, "CLIPPY=1")
+}
+
+fn module_without_warnings(env: &Env) -> Result<Status> {
+    build_module(env, "W=1")
+}
+
+/// Builds the module anew, apart from the objects in use, and takes any warning for a failure.
+fn build_module(env: &Env, option: &str) -> Result<Status> {
+    let objects = env.tree.join("build/lint").join(option);
+    if objects.exists() {
+        fs::remove_dir_all(&objects)?;
+    }
+    fs::create_dir_all(&objects)?;
+    let mut command = Command::new("make");
+    command
+        .arg("-C")
+        .arg(&env.kernel.build)
+        .arg(format!("M={}", env.tree.display()))
+        .arg(format!("MO={}", objects.display()))
+        .args(["CC=gcc-14", "-j2", option, "modules"]);
+    let output = process::run(&mut command, LIMIT)?;
+    let warning = output
+        .text
+        .lines()
+        .find(|line| line.contains("warning:") || line.contains("WARNING:"));
+    Ok(match warning {
+        Some(line) => Status::Failed(line.trim().to_string()),
+        None => verdict(&output),
+    })
+}
+
+fn verdict(output: &Output) -> Status {
+    if output.success {
+        return Status::Passed;
+    }
+    let telling = output
+        .text
+        .lines()
+        .find(|line| {
+            line.contains("error") || line.contains("warning") || line.starts_with("Diff in")
+        })
+        .unwrap_or_else(|| process::last_line(&output.text));
+    Status::Failed(telling.trim().to_string())
+}
+
+/// All files under `directory` with one of the extensions (any, if none is given), build products
+/// left out.
+fn files(directory: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    if !directory.exists() {
+        return Ok(found);
+    }
+    let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            if path.file_name() != Some(OsStr::new("target")) {
+                found.extend(files(&path, extensions)?);
+            }
+        } else if extensions.is_empty()
+            || extensions
+                .iter()
+                .any(|wanted| path.extension() == Some(OsStr::new(wanted)))
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn relative(env: &Env, path: &Path) -> String {
+    path.strip_prefix(&env.tree)
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !c.is_alphanumeric() && c != '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_unsafe_is_found_as_a_word_only() {
+        assert!(words("let x = unsafe { y };").any(|word| word == "unsafe"));
+        assert!(!words("#![forbid(unsafe_code)]").any(|word| word == "unsafe"));
+    }
+
+    #[test]
+    fn a_failure_names_the_telling_line() {
+        let output = Output {
+            success: false,
+            text: "Compiling\nerror: unused\nmore\n".into(),
+            stdout: String::new(),
+        };
+        assert_eq!(verdict(&output), Status::Failed("error: unused".into()));
+    }
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+//! One virtual machine: its devices, its shared directories, its console and its agent.
+
+use std::fs;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Result};
+use tempfile::TempDir;
+
+use crate::agent::{Agent, Reply, Request};
+use crate::cli::Driver;
+use crate::console::{alarm, between, Console};
+use crate::env::{accelerator, Env, Kernel};
+use crate::process::{tied, Daemon};
+use crate::stage;
+use crate::vefa::Vefa;
+
+/// Software emulation on a busy host is slow; a boot takes about 5 s on an idle one.
+const BOOT_LIMIT: Duration = Duration::from_secs(120);
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(20);
+const MARK_LIMIT: Duration = Duration::from_secs(10);
+const VIRTIOFSD: &str = "/usr/libexec/virtiofsd";
+
+/// Serial ports 2 and 3 lead to the control sockets of the devices. A line of their own each:
+/// the usual two are taken by ports 0 and 1, and a shared edge-triggered line loses interrupts.
+const CONTROL_PORTS: [(&str, u8); 2] = [("0x3e8", 10), ("0x2e8", 11)];
+
+/// What to boot.
+#[derive(Clone, Debug)]
+pub struct Boot<'a> {
+    pub kernel: &'a Kernel,
+    pub driver: Driver,
+    /// One list of `key=value` settings for each virtual device.
+    pub devices: &'a [Vec<String>],
+}
+
+/// A running virtual machine.
+pub struct Vm {
+    agent: Agent,
+    qemu: Daemon,
+    shares: Vec<Daemon>,
+    pub devices: Vec<Vefa>,
+    pub console: Console,
+    dir: TempDir,
+}
+
+/// What one test program in the guest came to.
+#[derive(Debug)]
+pub struct Outcome {
+    pub reply: Reply,
+    /// What the kernel printed meanwhile.
+    pub kernel_log: String,
+}
+
+impl Vm {
+    /// Starts the devices and the machine, and waits for the agent.
+    ///
+    /// # Errors
+    ///
+    /// Anything that does not start; the message says what the console last showed.
+    pub fn boot(env: &Env, boot: &Boot) -> Result<Self> {
+        let dir = tempfile::Builder::new().prefix("efa-vm-").tempdir()?;
+        let job = dir.path().join("job");
+        stage::stage(&job, env, boot.kernel, boot.driver)?;
+
+        let mut devices = Vec::new();
+        for (index, settings) in boot.devices.iter().enumerate() {
+            devices.push(Vefa::start(&env.vefa, dir.path(), index, settings)?);
+        }
+        let mut shares = vec![
+            share(dir.path(), "root", &env.guest_root, true)?,
+            share(dir.path(), "job", &job, false)?,
+        ];
+        wait_for_sockets(dir.path(), &mut shares)?;
+
+        let listener = Agent::listen(&dir.path().join("agent.sock"))?;
+        let mut qemu = start_qemu(dir.path(), boot, &devices)?;
+        let console = Console::new(dir.path().join("console.log"));
+        let agent = match wait_for_agent(&listener, &mut qemu, dir.path()) {
+            Ok(agent) => agent,
+            Err(error) => {
+                keep_boot_log(env, &console);
+                let text = console.text();
+                bail!(
+                    "{error:#}; the console's last line: {}",
+                    crate::process::last_line(&text)
+                );
+            }
+        };
+        Ok(Self {
+            agent,
+            qemu,
+            shares,
+            devices,
+            console,
+            dir,
+        })
+    }
+
+    /// Runs one test program in the guest.
+    ///
+    /// # Errors
+    ///
+    /// The guest hangs or is gone: the machine is of no more use.
+    pub fn call(&mut self, request: &Request) -> Result<Outcome> {
+        let (qemu, devices, dir) = (&mut self.qemu, &mut self.devices, self.dir.path());
+        let mut alive = || {
+            if let Some(index) = devices.iter_mut().position(Vefa::ended) {
+                bail!(
+                    "the virtual device ended: {}",
+                    last_words(dir, &format!("vefa{index}.log"))
+                );
+            }
+            qemu_alive(qemu, dir)
+        };
+        let reply = self.agent.call(request, &mut alive)?;
+        let (begin, end) = marks(request.name);
+        let log = self.console.wait_for(&end, MARK_LIMIT)?;
+        Ok(Outcome {
+            reply,
+            kernel_log: between(&log, &begin, &end).to_string(),
+        })
+    }
+
+    /// Copies what explains a failure to `target`: the console, each device's command log and
+    /// messages, and what the guest wrote.
+    pub fn save_logs(&self, target: &Path) -> Result<()> {
+        fs::create_dir_all(target)?;
+        let _ = fs::copy(self.console.path(), target.join("console.log"));
+        for (index, device) in self.devices.iter().enumerate() {
+            let log = device.control().and_then(|mut control| control.log_text());
+            let text = log.unwrap_or_else(|error| format!("no command log: {error:#}\n"));
+            fs::write(target.join(format!("device{index}-commands.log")), text)?;
+            let _ = fs::copy(
+                self.dir.path().join(format!("vefa{index}.log")),
+                target.join(format!("device{index}.log")),
+            );
+        }
+        for entry in fs::read_dir(self.dir.path().join("job/out"))?.flatten() {
+            let _ = fs::copy(entry.path(), target.join(entry.file_name()));
+        }
+        Ok(())
+    }
+
+    /// The first alarming line on the console of a machine that is going down, or gone.
+    pub fn alarm(&self) -> Option<String> {
+        alarm(&self.console.text()).map(str::to_string)
+    }
+
+    /// Powers off in order.
+    ///
+    /// # Errors
+    ///
+    /// The guest does not go down in time (it is killed when `self` is dropped).
+    pub fn shut_down(mut self) -> Result<()> {
+        self.agent.power_off()?;
+        self.qemu.wait(SHUTDOWN_LIMIT)?;
+        self.shares.clear();
+        Ok(())
+    }
+}
+
+/// The lines that bracket a test in the kernel log.
+pub fn marks(test: &str) -> (String, String) {
+    (
+        format!("efa-test: begin <{test}>"),
+        format!("efa-test: end <{test}>"),
+    )
+}
+
+/// Starts the server of one shared directory.
+fn share(dir: &Path, tag: &str, shared: &Path, read_only: bool) -> Result<Daemon> {
+    let log = fs::File::create(dir.join(format!("{tag}.share.log")))?;
+    let mut command = tied(VIRTIOFSD);
+    command
+        .arg("--shared-dir")
+        .arg(shared)
+        .arg("--socket-path")
+        .arg(dir.join(format!("{tag}.share")))
+        .args([
+            "--sandbox",
+            "none",
+            "--cache",
+            if read_only { "always" } else { "auto" },
+        ])
+        .args(["--log-level", "error"]);
+    if read_only {
+        command.arg("--readonly");
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log);
+    Daemon::start("virtiofsd", &mut command)
+}
+
+fn wait_for_sockets(dir: &Path, shares: &mut [Daemon]) -> Result<()> {
+    let start = Instant::now();
+    for (tag, daemon) in ["root", "job"].iter().zip(shares) {
+        while !dir.join(format!("{tag}.share")).exists() {
+            if daemon.ended().is_some() || start.elapsed() > Duration::from_secs(10) {
+                bail!(
+                    "virtiofsd: {}",
+                    last_words(dir, &format!("{tag}.share.log"))
+                );
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    Ok(())
+}
+
+fn start_qemu(dir: &Path, boot: &Boot, devices: &[Vefa]) -> Result<Daemon> {
+    let log = fs::File::create(dir.join("qemu.log"))?;
+    let mut command = tied("qemu-system-x86_64");
+    machine(&mut command, boot)?;
+    for tag in ["root", "job"] {
+        let socket = dir.join(format!("{tag}.share"));
+        command
+            .args([
+                "-chardev",
+                &format!("socket,id={tag},path={}", socket.display()),
+            ])
+            .args([
+                "-device",
+                &format!("vhost-user-fs-pci,chardev={tag},tag={tag}"),
+            ]);
+    }
+    let console = dir.join("console.log");
+    let agent = dir.join("agent.sock");
+    command
+        .args(["-serial", &format!("file:{}", console.display())])
+        .args([
+            "-chardev",
+            &format!("socket,id=agent,path={}", agent.display()),
+        ])
+        .args(["-serial", "chardev:agent"]);
+    for (index, (device, (iobase, irq))) in devices.iter().zip(CONTROL_PORTS).enumerate() {
+        let (chassis, control) = (index + 1, device.control.display());
+        let function = serde_json::json!({
+            "driver": "vfio-user-pci",
+            "bus": format!("rp{chassis}"),
+            "socket": {"type": "unix", "path": device.socket},
+        });
+        command
+            .args([
+                "-device",
+                &format!("pcie-root-port,id=rp{chassis},chassis={chassis}"),
+            ])
+            .args(["-device", &function.to_string()])
+            .args(["-chardev", &format!("socket,id=ctl{index},path={control}")])
+            .args([
+                "-device",
+                &format!(
+                    "isa-serial,chardev=ctl{index},index={},iobase={iobase},irq={irq}",
+                    index + 2
+                ),
+            ]);
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log);
+    Daemon::start("QEMU", &mut command)
+}
+
+fn machine(command: &mut Command, boot: &Boot) -> Result<()> {
+    const MEMORY: &str = "1G";
+    // The guest's root has no init: a shell mounts the job directory and goes on from there.
+    let init = "init=/bin/sh -- -c \"mount -t virtiofs job /mnt; exec /mnt/guest/init\"";
+    let cmdline = format!(
+        "console=ttyS0 ignore_loglevel panic=-1 oops=panic printk.time=1 rootfstype=virtiofs root=root ro {init}"
+    );
+    command
+        .args(["-nodefaults", "-no-reboot", "-display", "none"])
+        .args([
+            "-accel",
+            accelerator()?,
+            "-cpu",
+            "max",
+            "-smp",
+            "2",
+            "-m",
+            MEMORY,
+        ])
+        .args([
+            "-object",
+            &format!("memory-backend-memfd,id=mem,size={MEMORY},share=on"),
+        ])
+        .args(["-machine", "q35,memory-backend=mem"])
+        .arg("-kernel")
+        .arg(&boot.kernel.image)
+        .args(["-append", &cmdline]);
+    Ok(())
+}
+
+fn wait_for_agent(listener: &UnixListener, qemu: &mut Daemon, dir: &Path) -> Result<Agent> {
+    Agent::accept(listener, BOOT_LIMIT, &mut || qemu_alive(qemu, dir))
+}
+
+fn qemu_alive(qemu: &mut Daemon, dir: &Path) -> Result<()> {
+    match qemu.ended() {
+        Some(status) => bail!(
+            "the virtual machine ended ({status}): {}",
+            last_words(dir, "qemu.log")
+        ),
+        None => Ok(()),
+    }
+}
+
+fn last_words(dir: &Path, log: &str) -> String {
+    let text = fs::read_to_string(dir.join(log)).unwrap_or_default();
+    crate::process::last_line(&text).to_string()
+}
+
+/// A machine that never came up has no owner yet that could save its console.
+fn keep_boot_log(env: &Env, console: &Console) {
+    let target = env.results("boot");
+    if fs::create_dir_all(&target).is_ok() {
+        let _ = fs::copy(console.path(), target.join("console.log"));
+    }
+}
