@@ -42,4 +42,13 @@ const char *rdma_shim_kernel_version(void);
 u32 rdma_shim_kernel_version_code(void);
 unsigned int rdma_shim_num_online_cpus(void);
 
+/* For the test that the bindings match the C compiler's layouts (KUnit only). */
+struct rdma_shim_layout {
+	const char *name;
+	size_t value;
+};
+
+const struct rdma_shim_layout *rdma_shim_layout(unsigned int index);
+u8 rdma_shim_robust_udata_byte(void);
+
 #endif

@@ -15,6 +15,8 @@ pub mod count;
 pub mod device;
 pub mod host;
 pub mod irq;
+#[cfg(CONFIG_KUNIT = "y")]
+mod layout;
 mod object;
 pub mod pci;
 pub mod pci_driver;

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sizes and offsets, as the C compiler has them, of what crate rdma uses of the
+ * RDMA core's structures: src/rdma/layout.rs compares them with its bindings.
+ */
+#include <rdma/ib_verbs.h>
+
+#include "rdma_shims.h"
+
+#define SIZE(type) { #type, sizeof(struct type) }
+#define OFFSET(type, member) { #type "." #member, offsetof(struct type, member) }
+
+static const struct rdma_shim_layout layouts[] = {
+	SIZE(ib_device),
+	OFFSET(ib_device, ops),
+	OFFSET(ib_device, num_comp_vectors),
+	OFFSET(ib_device, dev),
+	OFFSET(ib_device, node_guid),
+	OFFSET(ib_device, node_type),
+	OFFSET(ib_device, phys_port_cnt),
+
+	SIZE(ib_device_ops),
+	OFFSET(ib_device_ops, owner),
+	OFFSET(ib_device_ops, driver_id),
+	OFFSET(ib_device_ops, uverbs_abi_ver),
+	OFFSET(ib_device_ops, device_group),
+	OFFSET(ib_device_ops, alloc_hw_device_stats),
+	OFFSET(ib_device_ops, alloc_pd),
+	OFFSET(ib_device_ops, alloc_ucontext),
+	OFFSET(ib_device_ops, create_user_ah),
+	OFFSET(ib_device_ops, dealloc_pd),
+	OFFSET(ib_device_ops, dealloc_ucontext),
+	OFFSET(ib_device_ops, destroy_ah),
+	OFFSET(ib_device_ops, disassociate_ucontext),
+	OFFSET(ib_device_ops, get_dev_fw_str),
+	OFFSET(ib_device_ops, get_hw_stats),
+	OFFSET(ib_device_ops, get_link_layer),
+	OFFSET(ib_device_ops, get_port_immutable),
+	OFFSET(ib_device_ops, query_device),
+	OFFSET(ib_device_ops, query_gid),
+	OFFSET(ib_device_ops, query_pkey),
+	OFFSET(ib_device_ops, query_port),
+	OFFSET(ib_device_ops, query_port_speed),
+	OFFSET(ib_device_ops, size_ib_ah),
+	OFFSET(ib_device_ops, size_ib_pd),
+	OFFSET(ib_device_ops, size_ib_ucontext),
+
+	SIZE(ib_device_attr),
+	OFFSET(ib_device_attr, fw_ver),
+	OFFSET(ib_device_attr, sys_image_guid),
+	OFFSET(ib_device_attr, max_mr_size),
+	OFFSET(ib_device_attr, page_size_cap),
+	OFFSET(ib_device_attr, vendor_id),
+	OFFSET(ib_device_attr, vendor_part_id),
+	OFFSET(ib_device_attr, hw_ver),
+	OFFSET(ib_device_attr, max_qp),
+	OFFSET(ib_device_attr, max_qp_wr),
+	OFFSET(ib_device_attr, max_send_sge),
+	OFFSET(ib_device_attr, max_recv_sge),
+	OFFSET(ib_device_attr, max_sge_rd),
+	OFFSET(ib_device_attr, max_cq),
+	OFFSET(ib_device_attr, max_cqe),
+	OFFSET(ib_device_attr, max_mr),
+	OFFSET(ib_device_attr, max_pd),
+	OFFSET(ib_device_attr, max_ah),
+	OFFSET(ib_device_attr, max_pkeys),
+
+	SIZE(ib_port_attr),
+	OFFSET(ib_port_attr, state),
+	OFFSET(ib_port_attr, max_mtu),
+	OFFSET(ib_port_attr, active_mtu),
+	OFFSET(ib_port_attr, gid_tbl_len),
+	OFFSET(ib_port_attr, max_msg_sz),
+	OFFSET(ib_port_attr, pkey_tbl_len),
+	OFFSET(ib_port_attr, lmc),
+	OFFSET(ib_port_attr, max_vl_num),
+	OFFSET(ib_port_attr, active_width),
+	OFFSET(ib_port_attr, active_speed),
+	OFFSET(ib_port_attr, phys_state),
+
+	SIZE(ib_port_immutable),
+	OFFSET(ib_port_immutable, pkey_tbl_len),
+	OFFSET(ib_port_immutable, gid_tbl_len),
+
+	SIZE(ib_udata),
+	OFFSET(ib_udata, inbuf),
+	OFFSET(ib_udata, inlen),
+
+	SIZE(ib_ucontext),
+	OFFSET(ib_ucontext, device),
+
+	SIZE(ib_pd),
+	OFFSET(ib_pd, device),
+
+	SIZE(ib_ah),
+	OFFSET(ib_ah, device),
+	OFFSET(ib_ah, pd),
+
+	SIZE(rdma_ah_init_attr),
+	OFFSET(rdma_ah_init_attr, ah_attr),
+	OFFSET(rdma_ah_init_attr, flags),
+
+	SIZE(rdma_ah_attr),
+	OFFSET(rdma_ah_attr, grh),
+	OFFSET(rdma_ah_attr, ah_flags),
+
+	SIZE(ib_global_route),
+	OFFSET(ib_global_route, dgid),
+
+	SIZE(rdma_hw_stats),
+	OFFSET(rdma_hw_stats, num_counters),
+	OFFSET(rdma_hw_stats, value),
+
+	SIZE(rdma_stat_desc),
+	OFFSET(rdma_stat_desc, name),
+	OFFSET(rdma_stat_desc, flags),
+	OFFSET(rdma_stat_desc, priv),
+};
+
+const struct rdma_shim_layout *rdma_shim_layout(unsigned int index)
+{
+	return index < ARRAY_SIZE(layouts) ? &layouts[index] : NULL;
+}
+
+/* A bit-field has no offset: what the byte that holds it looks like instead. */
+u8 rdma_shim_robust_udata_byte(void)
+{
+	const struct ib_device_ops ops = { .uverbs_robust_udata = 1 };
+
+	return ((const u8 *)&ops)[offsetofend(struct ib_device_ops, uverbs_abi_ver)];
+}
