@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The front door. What the module is made of is in Kbuild; how things are done is in scripts/.
+
+.DEFAULT_GOAL := module
+.PHONY: module run test test-full help clean
+
+# Passed on through the environment, as given on the command line or in it.
+export DRIVER EFA_CACHE EFA_MIRROR JSON KDIR KERNEL T V
+
+module:
+	@scripts/module
+
+run:
+	@scripts/run
+
+test:
+	@scripts/test short
+
+test-full:
+	@scripts/test full
+
+help:
+	@cat Documentation/help.txt
+
+clean:
+	@rm -rf build

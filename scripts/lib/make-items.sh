@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# make-items.sh ITEM...: makes the items, in this order. Called by setup in a namespace of its own.
+
+set -uo pipefail
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=scripts/lib/items.sh
+. "$(dirname "$0")/items.sh"
+
+# The guest root needs no other item and mostly waits for the network: it is made beside the others.
+main() {
+    local name guest='' status=0
+    for name; do
+        case $name in
+        guest-root)
+            make_item "$name" &
+            guest=$!
+            ;;
+        *)
+            make_item "$name" || status=1
+            [ "$status" = 0 ] || break
+            ;;
+        esac
+    done
+    [ -z "$guest" ] || wait "$guest" || status=1
+    exit $status
+}
+
+main "$@"

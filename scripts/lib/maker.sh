@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# maker.sh ITEM WORK TARGET LOG: makes one item in the directory WORK and renames it to TARGET when it is whole.
+# Its output goes to LOG, and what a person should see to descriptor 3. Called by make_item with the item locked.
+# scripts/items/ITEM.sh has the function make_ITEM (dashes as underscores), which calls step, fail and publish.
+
+set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=scripts/lib/debian-root.sh
+. "$(dirname "$0")/debian-root.sh"
+# shellcheck source=scripts/lib/kernel.sh
+. "$(dirname "$0")/kernel.sh"
+
+item=$1 work=$2 target=$3 log=$4
+PROGRESS_SECONDS=${EFA_PROGRESS_SECONDS:-10}
+
+# tell TEXT: to the person; standard error is the item's log.
+tell() {
+    printf '%s\n' "$*" >&3
+}
+
+# step N OF WHAT [DETAIL]: names the step that starts now. While it runs, a line now and then says how long it has
+# taken, and what the function DETAIL prints of how far it is.
+step() {
+    end_step
+    local label="[$item] $1/$2" detail=${4:-true}
+    tell "$label $3"
+    [ "${EFA_SETUP_STOP_AT:-}" != "$item:$1" ] || sleep infinity
+    step_log_start=$(wc -l <"$log")
+    (
+        started=$SECONDS
+        while sleep "$PROGRESS_SECONDS"; do
+            tell "$label: $("$detail")$(elapsed $((SECONDS - started)))"
+        done
+    ) 2>/dev/null &
+    reporter=$!
+}
+
+end_step() {
+    [ -n "${reporter:-}" ] || return 0
+    kill "$reporter" 2>/dev/null || true
+    wait "$reporter" 2>/dev/null || true
+    reporter=
+}
+
+# The log since the step began.
+step_log() {
+    tail -n "+$((step_log_start + 1))" "$log"
+}
+
+# How far apt and dpkg are: each package is unpacked and set up.
+progress_packages() {
+    step_log | awk '
+        / newly installed, / { for (i = 1; i < NF; i++) if ($(i + 1) == "newly") total += $i }
+        /^Get:[0-9]/ { got++ }
+        /^Unpacking / { done++ }
+        END { if (done) printf "%d of %d packages, ", done, (total > done ? total : done)
+              else if (got) printf "%d files fetched, ", got }'
+}
+
+# fail REASON: ends the item with one line.
+fail() {
+    tell "error: $item: $*"
+    exit "$REPORTED"
+}
+
+# publish DIRECTORY: the finished thing becomes the item, in one rename, once it is on the disk.
+publish() {
+    end_step
+    sync -f "$1"
+    mv -T "$1" "$target"
+}
+
+# remove_tree DIRECTORY: refuses to go near anything that is mounted.
+remove_tree() {
+    [ -e "$1" ] || return 0
+    ! grep -qF " $(realpath "$1")/" /proc/self/mountinfo || fail "something is mounted below $1: unmount it first"
+    rm -rf --one-file-system -- "$1"
+}
+
+trap end_step EXIT
+cd "$work"
+# shellcheck source=/dev/null
+. "$TREE/scripts/items/$item.sh"
+"make_${item//-/_}"
+end_step
+cd /
+remove_tree "$work"

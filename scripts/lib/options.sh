@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What a person gives to make: KERNEL, DRIVER, T, JSON, KDIR.
+
+# read_options DEFAULT_KERNEL: checks them and fills in what is not given.
+read_options() {
+    KERNEL=${KERNEL:-$1}
+    DRIVER=${DRIVER:-rust}
+    case $KERNEL in
+    stock | test) ;;
+    debug) die "KERNEL=debug is not there yet: use KERNEL=stock or KERNEL=test" ;;
+    *) die "KERNEL is stock or test, not '$KERNEL'" ;;
+    esac
+    case $DRIVER in
+    rust) ;;
+    c) [ "$KERNEL" != stock ] || die "Debian's kernel has no C driver: use DRIVER=c with KERNEL=test" ;;
+    *) die "DRIVER is rust or c, not '$DRIVER'" ;;
+    esac
+    [[ ${T:-} =~ ^[A-Za-z0-9._-]*$ ]] || die "T is the beginning of a test's name, not '$T'"
+    check_paths
+}
+
+# refuse_kdir TARGET: a build directory has no kernel image and no modules to run.
+refuse_kdir() {
+    [ -z "${KDIR:-}" ] || die "KDIR is for building the module alone: make $1 takes KERNEL=stock or KERNEL=test"
+}
+
+# check_json: before the work, not after it.
+check_json() {
+    [ -n "${JSON:-}" ] || return 0
+    { : >>"$JSON"; } 2>/dev/null || die "cannot write JSON=$JSON"
+}

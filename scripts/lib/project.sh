@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Builds what is in this tree, and starts the test runner.
+
+# make_module KDIR KERNEL TOOLS...: efa.ko in build/KERNEL. TOOLS is what runs make: in-root, or env on the host.
+make_module() {
+    local kdir=$1 output=$TREE/build/$2
+    shift 2
+    # Objects for one kernel are of no use for another.
+    [ "$(cat "$output/kdir" 2>/dev/null)" = "$kdir" ] || rm -rf "$output"
+    mkdir -p "$output"
+    echo "$kdir" >"$output/kdir"
+    "$@" make --no-print-directory -C "$kdir" M="$TREE" MO="$output" V="${V:-}" -j"$(nproc)" modules >&2
+    [ -f "$output/efa.ko" ] || die "the build left no $output/efa.ko"
+    say "module: build/$(basename "$output")/efa.ko"
+}
+
+# module_for KERNEL: for a kernel of the cache.
+module_for() {
+    make_module "$(item_dir "kernel-$1")/build" "$1" "$TREE/scripts/in-root"
+}
+
+in_tests() {
+    "$TREE/scripts/in-root" env -C "$TREE/tests" "$@"
+}
+
+# make_tools: vefa and the runner. The network is asked only for crates that are not in the cache.
+make_tools() {
+    drop_orphans
+    in_tests cargo fetch --locked --offline --quiet 2>/dev/null || in_tests cargo fetch --locked ||
+        die "could not fetch the crates of tests/Cargo.lock: check the network and run the same command again"
+    in_tests cargo build --release --locked --offline --bin vefa --bin runner
+}
+
+# drop_orphans: what cargo built for trees that are gone.
+drop_orphans() {
+    local directory
+    mkdir -p "$(cargo_target)"
+    echo "$TREE" >"$(cargo_target)/tree"
+    for directory in "$EFA_CACHE"/target/*; do
+        [ -d "$(cat "$directory/tree" 2>/dev/null)" ] || rm -rf --one-file-system -- "$directory"
+    done
+}
+
+# runner KERNEL ARGUMENT...: in the build root. Its JSON is written in build/ and copied to JSON=, which need not be
+# a place that the build root shows.
+runner() {
+    local kernel=$1 status=0 output=$TREE/build/$1 json=()
+    shift
+    mkdir -p "$output"
+    rm -f "$output/result.json"
+    [ -z "${JSON:-}" ] || json=(--json "$output/result.json")
+    EFA_TREE=$TREE EFA_BUILD=$output EFA_KERNEL_DIR=$(item_dir "kernel-$kernel") \
+        EFA_KERNEL_SOURCE=$(item_dir kernel-source)/src EFA_GUEST_ROOT=$(item_dir guest-root) \
+        EFA_STOCK_KERNEL_DIR=$(item_dir kernel-stock) EFA_VEFA=$(cargo_target)/release/vefa \
+        "$TREE/scripts/in-root" "$(cargo_target)/release/runner" "$@" "${json[@]}" || status=$?
+    [ -z "${JSON:-}" ] || cp "$output/result.json" "$JSON" || die "the runner left no result to write to $JSON"
+    return $status
+}
