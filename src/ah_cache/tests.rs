@@ -210,13 +210,15 @@ mod cases {
         let other = PdId { number: 8, ..PD };
         let a = bench.get(PD, 0)?;
         let b = bench.get(PD, 1)?;
-        assert_eq!(bench.device.commands(), (2, 0));
+        let c = bench.get(other, 2)?;
+        let d = bench.get(PD, 2)?;
+        assert_eq!(bench.device.commands(), (4, 0));
         bench.put(a);
-        let c = bench.get(other, 0)?;
-        assert_eq!(bench.device.commands(), (3, 1));
+        assert_eq!(bench.device.commands(), (4, 1));
+        bench.put(d);
         bench.put(b);
         bench.put(c);
-        assert_eq!(bench.device.commands(), (3, 3));
+        assert_eq!(bench.device.commands(), (4, 4));
         Ok(())
     }
 
