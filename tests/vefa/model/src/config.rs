@@ -62,6 +62,8 @@ pub struct Config {
     pub db_bar: u8,
     /// Whether that BAR is there at all.
     pub has_db_bar: bool,
+    /// Bytes for doorbells in that BAR.
+    pub db_bar_size: u64,
     /// Whether BAR 2 (LLQ memory) is there.
     pub has_bar2: bool,
     /// Size of BAR 2 in bytes.
@@ -149,6 +151,7 @@ impl Default for Config {
             num_vectors: 33,
             db_bar: 4,
             has_db_bar: true,
+            db_bar_size: 1 << 20,
             has_bar2: true,
             llq_bar_size: 16 << 20,
             api_version: ApiVersion::V0_3,
@@ -228,6 +231,12 @@ impl Config {
                 "must be a power of two from 4 KiB to 4 GiB",
             ),
             (
+                "db_bar_size",
+                self.db_bar_size.is_power_of_two()
+                    && (4 << 10..=256 << 20).contains(&self.db_bar_size),
+                "must be a power of two from 4 KiB to 256 MiB",
+            ),
+            (
                 "dma_addr_width",
                 self.dma_addr_width <= 64,
                 "must be 64 or less",
@@ -255,8 +264,8 @@ impl Config {
             ),
             (
                 "max_uar",
-                (1..=1 << 16).contains(&self.max_uar),
-                "must be 1 to 65536",
+                u64::from(self.max_uar) * DOORBELL_PAGE_SIZE <= self.db_bar_size,
+                "must be one or less for each 4 KiB of db_bar_size",
             ),
             ("max_eq", self.max_eq <= 1 << 16, "must be 65536 or less"),
         ];
@@ -272,7 +281,7 @@ impl Config {
     /// Size of a BAR in bytes; `None` where the device does not have it.
     pub fn bar_size(&self, bar: u8) -> Option<u64> {
         let doorbells = if bar == self.db_bar && self.has_db_bar {
-            u64::from(self.max_uar) * DOORBELL_PAGE_SIZE
+            self.db_bar_size
         } else {
             0
         };
@@ -284,6 +293,34 @@ impl Config {
         match own + doorbells {
             0 => None,
             size => Some(size.next_power_of_two()),
+        }
+    }
+
+    /// Refuses what cannot change while the device is there: all that PCI
+    /// configuration space shows.
+    ///
+    /// # Errors
+    /// Names the first such key that differs in `new`.
+    pub fn check_change(&self, new: &Self) -> Result<(), ConfigError> {
+        let fixed = [
+            ("device_id", self.device_id == new.device_id),
+            (
+                "subsystem_device_id",
+                self.subsystem_device_id == new.subsystem_device_id,
+            ),
+            ("num_vectors", self.num_vectors == new.num_vectors),
+            ("db_bar", self.db_bar == new.db_bar),
+            ("has_db_bar", self.has_db_bar == new.has_db_bar),
+            ("db_bar_size", self.db_bar_size == new.db_bar_size),
+            ("has_bar2", self.has_bar2 == new.has_bar2),
+            ("llq_bar_size", self.llq_bar_size == new.llq_bar_size),
+        ];
+        match fixed.into_iter().find(|(_, same)| !same) {
+            Some((key, _)) => Err(ConfigError {
+                key,
+                reason: "cannot change on a running device".to_owned(),
+            }),
+            None => new.validate(),
         }
     }
 

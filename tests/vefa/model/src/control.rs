@@ -4,9 +4,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::config::Config;
 use crate::faults::FaultRequest;
 use crate::gid::Gid;
+use crate::host::{GuestMemory, IrqSink};
 use crate::names::{AenqGroup, Status};
+use crate::EfaModel;
 
 /// What a test or a person asks of the device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,5 +107,90 @@ impl ControlReply {
             }
             Err(error) => Self::refused(error),
         }
+    }
+}
+
+impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
+    /// Carries out a request of the control socket.
+    pub fn control(&mut self, request: ControlRequest) -> ControlReply {
+        let done = ControlReply::done();
+        match request {
+            ControlRequest::Counters {} => done.with("counters", self.journal.counters()),
+            ControlRequest::Objects { detail } => {
+                let reply = done.with("objects", self.objects.counts());
+                if detail {
+                    reply.with("detail", self.objects.detail())
+                } else {
+                    reply
+                }
+            }
+            ControlRequest::Log { since } => done
+                .with("log", self.journal.log_since(since))
+                .with("dropped", self.journal.dropped()),
+            ControlRequest::Violations { clear } => {
+                let violations = &mut self.journal.violations;
+                let reply = done
+                    .with("violations", violations.kept())
+                    .with("dropped", violations.dropped());
+                if clear {
+                    violations.clear();
+                }
+                reply
+            }
+            ControlRequest::Fault(request) => match self.faults.add(request) {
+                Ok(id) => done.with("fault", id),
+                Err(error) => ControlReply::refused(error),
+            },
+            ControlRequest::Faults {} => done.with("faults", self.faults.pending()),
+            ControlRequest::ClearFaults {} => {
+                self.faults.clear();
+                self.muted = false;
+                done
+            }
+            ControlRequest::Event { group, syndrome } => match self.event(group, syndrome) {
+                Ok(()) => done,
+                Err(error) => ControlReply::refused(error),
+            },
+            ControlRequest::KeepAlive { on } => {
+                self.sends_keep_alive = on;
+                done
+            }
+            ControlRequest::Set(values) => match self.changed_config(values) {
+                Ok(config) => {
+                    self.config = config;
+                    done
+                }
+                Err(error) => ControlReply::refused(error),
+            },
+            ControlRequest::Refuse { gid, status } => {
+                self.refused.insert(gid, status);
+                done
+            }
+            ControlRequest::Accept { gid } => {
+                self.refused.remove(&gid);
+                done
+            }
+            ControlRequest::ResetStats {} => {
+                self.journal.reset_counters();
+                done
+            }
+            ControlRequest::Quit {} => done,
+        }
+    }
+
+    /// The configuration with some keys changed.
+    fn changed_config(&self, values: Map<String, Value>) -> Result<Config, String> {
+        let mut keys = match serde_json::to_value(&self.config) {
+            Ok(Value::Object(keys)) => keys,
+            Ok(_) => Map::new(),
+            Err(error) => return Err(error.to_string()),
+        };
+        keys.extend(values);
+        let config: Config =
+            serde_json::from_value(Value::Object(keys)).map_err(|error| error.to_string())?;
+        self.config
+            .check_change(&config)
+            .map_err(|error| error.to_string())?;
+        Ok(config)
     }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Scripted faults: what shall go wrong, and with which command.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use crate::names::Status;
+use crate::names::{Opcode, Status};
 
 /// What a fault does to a command that it hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,4 +59,198 @@ pub struct FaultRequest {
 
 fn one() -> u32 {
     1
+}
+
+/// A fault that still has hits to come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingFault {
+    /// What `fault` answered.
+    pub fault: u64,
+    /// Matching commands seen since it was scripted.
+    pub seen: u32,
+    /// What was asked for.
+    #[serde(flatten)]
+    pub request: FaultRequest,
+}
+
+/// What the faults that hit one command make of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Effects {
+    /// Names of the actions, for the log.
+    pub names: Vec<FaultAction>,
+    /// Complete with this status, and do not execute.
+    pub status: Option<Status>,
+    /// Complete this much later.
+    pub delay: Option<Duration>,
+    /// Bad entries to write before the right completion.
+    pub bad_entries: Vec<BadEntry>,
+    /// Whether the right completion is left out.
+    pub drop_completion: bool,
+    /// Whether the interrupt is left out.
+    pub drop_interrupt: bool,
+    /// Whether the completion is written twice.
+    pub duplicate: bool,
+    /// Whether the device goes mute.
+    pub mute: bool,
+}
+
+/// A completion entry that a driver must not accept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BadEntry {
+    Checksum,
+    Id,
+    EarlyPhase,
+}
+
+/// The faults to come.
+#[derive(Debug, Default)]
+pub(crate) struct FaultPlan {
+    pending: Vec<PendingFault>,
+    last_id: u64,
+}
+
+impl FaultPlan {
+    /// Adds a fault and returns its id.
+    ///
+    /// # Errors
+    /// Says what is wrong with the request.
+    pub fn add(&mut self, request: FaultRequest) -> Result<u64, String> {
+        let known = |name: &str| Opcode::ALL.iter().any(|opcode| opcode.name() == name);
+        if request.command != "*" && !known(&request.command) {
+            return Err(format!("no command is named `{}`", request.command));
+        }
+        if request.nth == 0 {
+            return Err("nth counts from 1".to_owned());
+        }
+        if (request.action == FaultAction::Status) != request.status.is_some() {
+            return Err("`status` goes with the action `status`".to_owned());
+        }
+        if (request.action == FaultAction::Delay) != request.ms.is_some() {
+            return Err("`ms` goes with the action `delay`".to_owned());
+        }
+        self.last_id += 1;
+        self.pending.push(PendingFault {
+            fault: self.last_id,
+            seen: 0,
+            request,
+        });
+        Ok(self.last_id)
+    }
+
+    /// The faults to come.
+    pub fn pending(&self) -> &[PendingFault] {
+        &self.pending
+    }
+
+    pub fn clear(&mut self) {
+        self.pending.clear();
+    }
+
+    /// What hits the next command, which has this name.
+    pub fn hit(&mut self, command: &str) -> Effects {
+        let mut effects = Effects::default();
+        self.pending.retain_mut(|fault| {
+            let request = &fault.request;
+            if request.command != "*" && request.command != command {
+                return true;
+            }
+            fault.seen = fault.seen.saturating_add(1);
+            let past_hits = fault.seen.saturating_sub(request.nth);
+            if fault.seen >= request.nth {
+                effects.add(request);
+            }
+            request.count == 0 || fault.seen < request.nth || past_hits + 1 < request.count
+        });
+        effects
+    }
+}
+
+impl Effects {
+    fn add(&mut self, request: &FaultRequest) {
+        self.names.push(request.action);
+        match request.action {
+            FaultAction::Status => self.status = request.status,
+            FaultAction::Delay => self.delay = request.ms.map(Duration::from_millis),
+            FaultAction::DropCompletion => self.drop_completion = true,
+            FaultAction::DropInterrupt => self.drop_interrupt = true,
+            FaultAction::BadCrc => self.bad_entry(BadEntry::Checksum, request.alone),
+            FaultAction::WrongId => self.bad_entry(BadEntry::Id, request.alone),
+            FaultAction::EarlyPhase => self.bad_entry(BadEntry::EarlyPhase, request.alone),
+            FaultAction::Duplicate => self.duplicate = true,
+            FaultAction::Mute => self.mute = true,
+        }
+    }
+
+    fn bad_entry(&mut self, entry: BadEntry, alone: bool) {
+        self.bad_entries.push(entry);
+        self.drop_completion |= alone;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(command: &str, nth: u32, count: u32) -> FaultRequest {
+        FaultRequest {
+            command: command.to_owned(),
+            nth,
+            count,
+            action: FaultAction::Duplicate,
+            status: None,
+            ms: None,
+            alone: false,
+        }
+    }
+
+    fn hits(plan: &mut FaultPlan, commands: &[&str]) -> Vec<bool> {
+        commands
+            .iter()
+            .map(|name| plan.hit(name).duplicate)
+            .collect()
+    }
+
+    #[test]
+    fn faults_hit_the_nth_matching_command_and_count_ones_from_there() {
+        let mut plan = FaultPlan::default();
+        plan.add(request("create_ah", 2, 2)).unwrap();
+        let commands = [
+            "create_ah",
+            "alloc_pd",
+            "create_ah",
+            "create_ah",
+            "create_ah",
+        ];
+        assert_eq!(
+            hits(&mut plan, &commands),
+            [false, false, true, true, false]
+        );
+        assert!(plan.pending().is_empty());
+    }
+
+    #[test]
+    fn faults_with_count_zero_stay_until_cleared() {
+        let mut plan = FaultPlan::default();
+        plan.add(request("*", 1, 0)).unwrap();
+        assert_eq!(hits(&mut plan, &["alloc_pd", "opcode_99"]), [true, true]);
+        plan.clear();
+        assert_eq!(hits(&mut plan, &["alloc_pd"]), [false]);
+    }
+
+    #[test]
+    fn faults_that_make_no_sense_are_refused() {
+        let mut plan = FaultPlan::default();
+        assert!(plan.add(request("create_foo", 1, 1)).is_err());
+        assert!(plan.add(request("create_ah", 0, 1)).is_err());
+        let status = FaultRequest {
+            action: FaultAction::Status,
+            ..request("*", 1, 1)
+        };
+        assert!(plan.add(status).is_err());
+        let delay = FaultRequest {
+            action: FaultAction::Delay,
+            ..request("*", 1, 1)
+        };
+        assert!(plan.add(delay).is_err());
+    }
 }

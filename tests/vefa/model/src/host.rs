@@ -19,7 +19,8 @@ pub trait GuestMemory {
     /// Where any byte is not mapped, or must not be read; `buf` is then unspecified.
     fn read(&self, iova: u64, buf: &mut [u8]) -> Result<(), DmaError>;
 
-    /// Writes `buf` to `iova`.
+    /// Writes `buf` to `iova`. Eight aligned bytes must reach the guest as one
+    /// store: they hold the phase bit, or the request id, that a driver polls.
     ///
     /// # Errors
     /// Where any byte is not mapped, or must not be written.

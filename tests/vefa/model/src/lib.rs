@@ -12,19 +12,43 @@
 //! "unsupported opcode".
 #![forbid(unsafe_code)]
 
+mod aenq;
+mod attributes;
+mod bus;
+mod command;
 pub mod config;
 pub mod control;
+mod execute;
 pub mod faults;
 pub mod gid;
 pub mod host;
+pub mod journal;
 pub mod names;
+mod objects;
+mod queues;
+mod registers;
+mod ring;
+pub mod rules;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
+
+use bus::Bus;
 pub use config::{ApiVersion, Config, ConfigError};
 pub use control::{ControlReply, ControlRequest};
+use faults::FaultPlan;
 pub use gid::Gid;
 pub use host::{DmaError, GuestMemory, IrqSink};
+use journal::Journal;
+use names::Status;
+pub use objects::ObjectDetail;
+use objects::Objects;
+use queues::Queues;
+use registers::{ResetState, Written};
+use rules::{Breach, Rule};
 
 /// The device.
 ///
@@ -33,8 +57,17 @@ pub use host::{DmaError, GuestMemory, IrqSink};
 /// next work is due.
 pub struct EfaModel<M, I> {
     config: Config,
-    memory: M,
-    irq: I,
+    bus: Bus<M, I>,
+    written: Written,
+    reset: ResetState,
+    queues: Queues,
+    objects: Objects,
+    faults: FaultPlan,
+    refused: BTreeMap<Gid, Status>,
+    journal: Journal,
+    sends_keep_alive: bool,
+    muted: bool,
+    leaked: BTreeMap<String, u64>,
 }
 
 impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
@@ -46,8 +79,17 @@ impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
         config.validate()?;
         Ok(Self {
             config,
-            memory,
-            irq,
+            bus: Bus::new(memory, irq),
+            written: Written::default(),
+            reset: ResetState::default(),
+            queues: Queues::default(),
+            objects: Objects::default(),
+            faults: FaultPlan::default(),
+            refused: BTreeMap::new(),
+            journal: Journal::new(),
+            sends_keep_alive: true,
+            muted: false,
+            leaked: BTreeMap::new(),
         })
     }
 
@@ -57,46 +99,79 @@ impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
     }
 
     /// A read of `data.len()` bytes from a BAR; always fills `data`.
-    pub fn bar_read(&mut self, _bar: u8, _offset: u64, data: &mut [u8]) {
-        data.fill(0xff);
+    pub fn bar_read(&mut self, bar: u8, offset: u64, data: &mut [u8]) {
+        if bar == 0 && offset < config::REGISTER_BAR_SIZE {
+            data.fill(0xff);
+            let text = format!("read of {} bytes at {offset:#x}", data.len());
+            self.journal
+                .breach(Breach::new(Rule::RegisterDirectRead, text));
+        } else {
+            data.fill(0);
+        }
     }
 
     /// A write to a BAR.
-    pub fn bar_write(&mut self, _bar: u8, _offset: u64, _data: &[u8]) {}
+    pub fn bar_write(&mut self, bar: u8, offset: u64, data: &[u8]) {
+        let outcome = match bar {
+            0 if offset < config::REGISTER_BAR_SIZE => self.register_write(offset, data),
+            2 if offset < self.config.llq_bar_size => Ok(()),
+            _ => {
+                let text = format!("write of {} bytes to BAR {bar} at {offset:#x}", data.len());
+                Err(Breach::new(Rule::DoorbellUnowned, text))
+            }
+        };
+        if let Err(breach) = outcome {
+            self.journal.breach(breach);
+        }
+    }
 
     /// Bus mastering was turned on or off. Off, the device does no DMA and
     /// raises no interrupt.
-    pub fn set_bus_master(&mut self, _on: bool) {}
+    pub fn set_bus_master(&mut self, on: bool) {
+        self.bus.master = on;
+    }
 
-    /// PCI function level reset: all state is as after power-on.
-    pub fn function_reset(&mut self) {}
+    /// PCI function level reset: all state is as after power-on. What a test
+    /// has scripted, and what was recorded, stays.
+    pub fn function_reset(&mut self) {
+        self.reset_state("function_reset", Map::new());
+        self.reset = ResetState::default();
+        self.bus.master = false;
+        self.journal.counters.function_resets += 1;
+    }
 
     /// Does the work that is due at `now`, a clock that never goes back.
     /// Returns the time at which to call again, if any.
-    pub fn poll(&mut self, _now: Duration) -> Option<Duration> {
-        let _ = (&self.memory, &self.irq);
-        None
-    }
-
-    /// Carries out a request of the control socket.
-    pub fn control(&mut self, _request: ControlRequest) -> ControlReply {
-        ControlReply::done()
+    pub fn poll(&mut self, now: Duration) -> Option<Duration> {
+        self.journal.now = self.journal.now.max(now);
+        self.reset = self.reset.at(self.journal.now);
+        self.complete_due();
+        self.keep_alive();
+        let in_flight = self.queues.in_flight.iter().map(|in_flight| in_flight.due);
+        in_flight
+            .chain(self.reset.due())
+            .chain(self.keep_alive_due())
+            .min()
     }
 
     /// What is alive now, and what was alive when the driver reset the device
     /// for an orderly removal.
     pub fn leaks(&self) -> Leaks {
-        Leaks::default()
+        Leaks {
+            live: self.objects.live(),
+            at_reset: self.leaked.clone(),
+        }
     }
 }
 
-/// Objects that their owner did not destroy.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// Objects that their owner did not destroy, by kind; kinds without any are
+/// left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leaks {
-    /// What is alive now, by kind; kinds without any are left out.
-    pub live: std::collections::BTreeMap<String, u64>,
-    /// What resets with the reason "normal" found alive, added up.
-    pub at_reset: std::collections::BTreeMap<String, u64>,
+    /// Alive now.
+    pub live: BTreeMap<String, u64>,
+    /// Alive at resets with the reason "normal", added up.
+    pub at_reset: BTreeMap<String, u64>,
 }
 
 impl Leaks {

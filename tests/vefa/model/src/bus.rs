@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The device's side of the bus: DMA and interrupts, both only as bus master.
+
+use crate::host::{GuestMemory, IrqSink};
+use crate::rules::{Breach, Rule};
+
+/// Guest memory and interrupts behind the bus master bit and the address width.
+pub(crate) struct Bus<M, I> {
+    memory: M,
+    irq: I,
+    pub master: bool,
+}
+
+impl<M: GuestMemory, I: IrqSink> Bus<M, I> {
+    pub fn new(memory: M, irq: I) -> Self {
+        Self {
+            memory,
+            irq,
+            master: false,
+        }
+    }
+
+    /// Fills `buf` from `address`; `width` is the device's address width in bits.
+    pub fn read(&self, width: u8, address: u64, buf: &mut [u8]) -> Result<(), Breach> {
+        self.check(width, address, buf.len())?;
+        self.memory
+            .read(address, buf)
+            .map_err(|error| Breach::new(Rule::DmaFault, format!("read: {error}")))
+    }
+
+    /// Writes `data` to `address`.
+    pub fn write(&self, width: u8, address: u64, data: &[u8]) -> Result<(), Breach> {
+        self.check(width, address, data.len())?;
+        self.memory
+            .write(address, data)
+            .map_err(|error| Breach::new(Rule::DmaFault, format!("write: {error}")))
+    }
+
+    /// Writes a queue entry so that the guest never sees its phase bit, which
+    /// is in the first 8 bytes, before the rest.
+    pub fn write_entry(&self, width: u8, address: u64, entry: &[u8]) -> Result<(), Breach> {
+        let (head, rest) = entry.split_at(entry.len().min(8));
+        self.write(width, address.wrapping_add(8), rest)?;
+        self.write(width, address, head)
+    }
+
+    /// Sends the message of `vector`; whether it was sent.
+    pub fn raise(&self, vector: u16) -> bool {
+        if self.master {
+            self.irq.raise(vector);
+        }
+        self.master
+    }
+
+    fn check(&self, width: u8, address: u64, len: usize) -> Result<(), Breach> {
+        if !self.master {
+            let text = format!("DMA of {len} bytes at {address:#x} while not bus master");
+            return Err(Breach::new(Rule::BusMasterOff, text));
+        }
+        let end = u128::from(address) + len as u128;
+        if end > 1 << u32::from(width) {
+            let text = format!("{len} bytes at {address:#x} do not fit {width} bits");
+            return Err(Breach::new(Rule::DmaAddressWidth, text));
+        }
+        Ok(())
+    }
+}

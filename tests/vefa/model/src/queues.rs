@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The admin queue: from the doorbell to the completion.
+
+use std::time::Duration;
+
+use serde_json::json;
+use vefa_spec::constants as c;
+use vefa_spec::crc;
+use vefa_spec::entries::AcqCommonDesc;
+
+use crate::aenq::Aenq;
+use crate::command::{Command, Header};
+use crate::config::ApiVersion;
+use crate::execute::{Answer, Refusal};
+use crate::faults::{BadEntry, Effects};
+use crate::host::{GuestMemory, IrqSink};
+use crate::names::Status;
+use crate::ring::Ring;
+use crate::rules::{Breach, Rule};
+use crate::EfaModel;
+
+/// Offset of the checksum in a completion.
+const CHECKSUM_OFFSET: usize = 4;
+
+/// Bytes of a completion.
+const COMPLETION_SIZE: usize = 64;
+
+/// The admin completion queue.
+#[derive(Debug)]
+pub(crate) struct CompletionQueue {
+    pub ring: Ring,
+    pub vector: u16,
+}
+
+/// All that the driver set up through registers, and a reset ends.
+#[derive(Debug, Default)]
+pub(crate) struct Queues {
+    pub submission: Option<Ring>,
+    pub completion: Option<CompletionQueue>,
+    pub aenq: Option<Aenq>,
+    /// Completions that are held back, in the order of their commands.
+    pub in_flight: Vec<InFlight>,
+}
+
+/// A completion that is due later.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pub due: Duration,
+    completion: Completion,
+}
+
+#[derive(Debug)]
+struct Completion {
+    id: u16,
+    status: Status,
+    data: Vec<u8>,
+    effects: Effects,
+}
+
+impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
+    /// The driver says how many commands it has submitted in all; the counter
+    /// is compared in 16 bits.
+    pub(crate) fn ring_admin_doorbell(&mut self, value: u32) -> Result<(), Breach> {
+        let (Some(ring), Some(_)) = (&mut self.queues.submission, &self.queues.completion) else {
+            let text = "admin doorbell without both admin queues";
+            return Err(Breach::new(Rule::DoorbellWithoutQueue, text));
+        };
+        if !self.bus.master {
+            let text = "admin doorbell while not bus master";
+            return Err(Breach::new(Rule::BusMasterOff, text));
+        }
+        let new = (value as u16).wrapping_sub(ring.index as u16);
+        if self.muted {
+            ring.index = ring.index.wrapping_add(u32::from(new));
+            return Ok(());
+        }
+        let outstanding = self.queues.in_flight.len();
+        if usize::from(new) + outstanding > usize::from(ring.depth()) {
+            let text = format!(
+                "doorbell {value}: {new} new commands and {outstanding} outstanding in {} entries",
+                ring.depth()
+            );
+            return Err(Breach::new(Rule::AqOverrun, text));
+        }
+        for _ in 0..new {
+            if let Err(breach) = self.next_command() {
+                self.journal.breach(breach);
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes what is due.
+    pub(crate) fn complete_due(&mut self) {
+        let now = self.journal.now;
+        let (due, later) = std::mem::take(&mut self.queues.in_flight)
+            .into_iter()
+            .partition(|in_flight| in_flight.due <= now);
+        self.queues.in_flight = later;
+        let mut due: Vec<InFlight> = due;
+        due.sort_by_key(|in_flight| in_flight.due);
+        for in_flight in due {
+            self.complete(in_flight.completion);
+        }
+    }
+
+    fn next_command(&mut self) -> Result<(), Breach> {
+        let Some(ring) = &mut self.queues.submission else {
+            return Ok(());
+        };
+        let (address, phase) = (ring.address(), ring.phase());
+        let mut entry = vec![0; usize::from(ring.entry_size())];
+        ring.advance();
+        if self.muted {
+            return Ok(());
+        }
+        self.bus
+            .read(self.config.dma_addr_width, address, &mut entry)?;
+        let parsed = Header::parse(self.config.api_version, phase, &entry);
+        if let Some((header, breach)) = parsed {
+            self.handle_command(&header, breach, &entry);
+        }
+        Ok(())
+    }
+
+    fn handle_command(&mut self, header: &Header, breach: Option<Breach>, entry: &[u8]) {
+        let effects = self.faults.hit(&header.name());
+        self.muted |= effects.mute;
+        let command = match breach.or_else(|| self.id_in_use(header.id)) {
+            Some(breach) => Err(breach),
+            None => Command::parse(header, entry),
+        };
+        let mut fields = command.as_ref().map(Command::fields).unwrap_or_default();
+        if !effects.names.is_empty() {
+            fields.insert("faults".to_owned(), json!(effects.names));
+        }
+        if self.muted {
+            self.journal.command(header.name(), header.id, None, fields);
+            return;
+        }
+        let outcome = match (command, effects.status) {
+            (Err(breach), _) => Err(Refusal::breach(Status::MalformedRequest, breach)),
+            (Ok(_), Some(Status::Success)) => Ok(Answer::default()),
+            (Ok(_), Some(status)) => Err(status.into()),
+            (Ok(command), None) => self.execute(&command),
+        };
+        let (status, data) = match outcome {
+            Ok(answer) => {
+                fields.extend(answer.fields);
+                (Status::Success, answer.entry)
+            }
+            Err(refusal) => {
+                if let Some(breach) = refusal.breach {
+                    fields.insert("violation".to_owned(), json!(breach.rule));
+                    self.journal.breach(breach);
+                }
+                (refusal.status, Vec::new())
+            }
+        };
+        self.journal
+            .command(header.name(), header.id, Some(status), fields);
+        let completion = Completion {
+            id: header.id,
+            status,
+            data,
+            effects,
+        };
+        match completion.effects.delay {
+            Some(delay) => self.queues.in_flight.push(InFlight {
+                due: self.journal.now.saturating_add(delay),
+                completion,
+            }),
+            None => self.complete(completion),
+        }
+    }
+
+    fn id_in_use(&self, id: u16) -> Option<Breach> {
+        let mut in_flight = self.queues.in_flight.iter();
+        in_flight
+            .any(|in_flight| in_flight.completion.id == id)
+            .then(|| {
+                Breach::new(
+                    Rule::CommandIdInUse,
+                    format!("command id {id:#x} is in use"),
+                )
+            })
+    }
+
+    fn complete(&mut self, completion: Completion) {
+        if self.muted {
+            return;
+        }
+        let Completion {
+            id,
+            status,
+            data,
+            effects,
+        } = completion;
+        let mut written = false;
+        for bad in &effects.bad_entries {
+            let (bad_id, flaw) = match bad {
+                BadEntry::Id => (id ^ c::ACQ_COMMON_DESC_COMMAND_ID_MASK as u16, None),
+                flaw => (id, Some(*flaw)),
+            };
+            written |= self.write_completion(bad_id, status, &data, flaw);
+        }
+        if !effects.drop_completion {
+            written |= self.write_completion(id, status, &data, None);
+            if effects.duplicate {
+                written |= self.write_completion(id, status, &data, None);
+            }
+        }
+        if written && !effects.drop_interrupt {
+            if let Some(queue) = &self.queues.completion {
+                self.raise_management(queue.vector);
+            }
+        }
+    }
+
+    /// Writes one completion entry; whether it reached the guest.
+    fn write_completion(
+        &mut self,
+        id: u16,
+        status: Status,
+        data: &[u8],
+        flaw: Option<BadEntry>,
+    ) -> bool {
+        let Some(queue) = &mut self.queues.completion else {
+            return false;
+        };
+        let (address, phase) = (queue.ring.address(), queue.ring.phase());
+        queue.ring.advance();
+        let width = self.config.dma_addr_width;
+        let mut entry = [0; COMPLETION_SIZE];
+        let outcome = if flaw == Some(BadEntry::EarlyPhase) {
+            self.bus.read(width, address, &mut entry).map(|()| {
+                entry[3] = entry[3] & !1 | phase;
+            })
+        } else {
+            for (to, from) in entry.iter_mut().zip(data) {
+                *to = *from;
+            }
+            let mut common = AcqCommonDesc {
+                command: id,
+                status: status.number(),
+                flags: phase,
+                ..AcqCommonDesc::default()
+            };
+            put_common(&mut entry, &common);
+            if self.config.api_version >= ApiVersion::V0_2 {
+                common.checksum = crc::checksum(&entry, CHECKSUM_OFFSET);
+            }
+            if flaw == Some(BadEntry::Checksum) {
+                common.checksum ^= 0xffff;
+            }
+            put_common(&mut entry, &common);
+            Ok(())
+        };
+        match outcome.and_then(|()| self.bus.write_entry(width, address, &entry)) {
+            Ok(()) => true,
+            Err(breach) => {
+                self.journal.breach(breach);
+                false
+            }
+        }
+    }
+
+    /// Raises the management interrupt, unless the driver turned it off.
+    pub(crate) fn raise_management(&mut self, vector: u16) {
+        if !self.written.interrupt_masked() && self.bus.raise(vector) {
+            *self.journal.counters.interrupts.entry(vector).or_default() += 1;
+        }
+    }
+}
+
+fn put_common(entry: &mut [u8; COMPLETION_SIZE], common: &AcqCommonDesc) {
+    for (to, from) in entry.iter_mut().zip(common.encode()) {
+        *to = from;
+    }
+}
