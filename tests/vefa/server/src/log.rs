@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Messages for the person who runs the program.
+
+use std::fmt::Display;
+use std::io::Write;
+
+/// Writes one line to stderr. That stderr may be closed is no reason to stop a device.
+pub fn note(message: impl Display) {
+    let _ = writeln!(std::io::stderr(), "vefa: {message}");
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+//! `vefa`: a virtual EFA device for QEMU, and a control client for people.
+
+#![forbid(unsafe_code)]
+
+use anyhow::{Context, Result};
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use vefa_server::device::Device;
+use vefa_server::options::{parse, Command, Serve, USAGE};
+use vefa_server::server::Server;
+use vefa_server::socket::Listener;
+use vefa_server::{ctl, settings};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "vefa: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    match parse(std::env::args_os().skip(1))? {
+        Command::Help => say(USAGE),
+        Command::Control(options) => say(&ctl::run(&options)?),
+        Command::Serve(options) => serve(&options)?,
+    }
+    Ok(())
+}
+
+fn serve(options: &Serve) -> Result<()> {
+    let config = settings::load(options.config.as_deref(), &options.set)?;
+    raise_file_limit();
+    let device = Device::new(config)?;
+    let stop = stop_signal().context("signal handlers")?;
+    let listener = Listener::bind(&options.socket)?;
+    let control = Listener::bind(&options.control)?;
+    say("ready\n");
+    let leaks = Server::new(device, listener, control).run(stop)?;
+    say(&format!("{}\n", serde_json::json!({ "leaks": leaks })));
+    Ok(())
+}
+
+/// A stream that becomes readable on SIGTERM and SIGINT.
+fn stop_signal() -> std::io::Result<UnixStream> {
+    let (stop, sender) = UnixStream::pair()?;
+    signal_hook::low_level::pipe::register(SIGTERM, sender.try_clone()?)?;
+    signal_hook::low_level::pipe::register(SIGINT, sender)?;
+    Ok(stop)
+}
+
+/// With an IOMMU in the guest each mapping comes with a file descriptor of its own, and there may be
+/// thousands. Where the limit cannot be raised, the client is told when it is reached.
+fn raise_file_limit() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let current = maximum;
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
+}
+
+/// Writes to stdout. Whoever has closed it does not want to know.
+fn say(text: &str) {
+    let mut out = std::io::stdout();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The guest's memory as the device reaches it: windows of DMA addresses, each mapped from a file that the
+//! client shares.
+//!
+//! Mapping and access go through the crate vm-memory, which keeps its bounds and lets the guest change the
+//! memory at any time. A client that shortens a file after it has been mapped ends this process with
+//! SIGBUS; QEMU seals its memory files against that.
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::atomic::{fence, Ordering};
+use vefa_model::{DmaError, GuestMemory};
+use vm_memory::mmap::{MmapRegionBuilder, MmapRegionError};
+use vm_memory::{FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
+
+/// Most windows at one time; what vfio-user takes as its default.
+const MAX_WINDOWS: usize = 65535;
+/// Bytes at the start of a write that become visible last.
+const HEAD: usize = 8;
+
+/// What the device may do in a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    pub read: bool,
+    pub write: bool,
+}
+
+impl Access {
+    fn protection(self) -> ProtFlags {
+        let mut protection = ProtFlags::empty();
+        protection.set(ProtFlags::READ, self.read);
+        protection.set(ProtFlags::WRITE, self.write);
+        protection
+    }
+}
+
+/// Windows of guest memory. Clones share them: the model accesses, the server maps.
+#[derive(Clone, Default)]
+pub struct Memory(Rc<RefCell<Windows>>);
+
+#[derive(Default)]
+struct Windows {
+    by_start: BTreeMap<u64, Window>,
+}
+
+struct Window {
+    size: u64,
+    access: Access,
+    /// `None` for what the client has but does not share, such as the BARs of other devices.
+    mapping: Option<MmapRegion>,
+}
+
+impl Memory {
+    /// Opens the window of `size` bytes at `iova`, mapped from `file` at an offset, if there is a file.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for an empty window, one that wraps, or one beyond the end of the file; `EEXIST` when it
+    /// overlaps another; `ENOSPC` when there are too many; else that of `mmap`.
+    pub fn map(
+        &self,
+        iova: u64,
+        size: u64,
+        access: Access,
+        file: Option<(File, u64)>,
+    ) -> Result<(), Errno> {
+        let windows = &mut *self.0.borrow_mut();
+        let last = last_byte(iova, size)?;
+        if windows.overlapping(iova, last).next().is_some() {
+            return Err(Errno::EXIST);
+        }
+        if windows.by_start.len() >= MAX_WINDOWS {
+            return Err(Errno::NOSPC);
+        }
+        let mapping = match file {
+            Some((file, offset)) => Some(map_file(file, offset, size, access)?),
+            None => None,
+        };
+        let window = Window {
+            size,
+            access,
+            mapping,
+        };
+        windows.by_start.insert(iova, window);
+        Ok(())
+    }
+
+    /// Closes all windows within the `size` bytes at `iova`; there may be none.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` when the range is empty, wraps, or cuts a window.
+    pub fn unmap(&self, iova: u64, size: u64) -> Result<(), Errno> {
+        let windows = &mut *self.0.borrow_mut();
+        let last = last_byte(iova, size)?;
+        let inside = |(start, window): (u64, &Window)| {
+            let whole = start >= iova && start + (window.size - 1) <= last;
+            whole.then_some(start).ok_or(Errno::INVAL)
+        };
+        let starts: Vec<u64> = windows
+            .overlapping(iova, last)
+            .map(inside)
+            .collect::<Result<_, _>>()?;
+        for start in starts {
+            windows.by_start.remove(&start);
+        }
+        Ok(())
+    }
+
+    /// Closes all windows.
+    pub fn unmap_all(&self) {
+        self.0.borrow_mut().by_start.clear();
+    }
+
+    /// Number of open windows.
+    pub fn windows(&self) -> usize {
+        self.0.borrow().by_start.len()
+    }
+}
+
+impl GuestMemory for Memory {
+    fn read(&self, iova: u64, buf: &mut [u8]) -> Result<(), DmaError> {
+        let windows = self.0.borrow();
+        let pieces = windows.pieces(iova, buf.len(), |access| access.read)?;
+        for Piece { slice, range } in pieces {
+            if let Some(target) = buf.get_mut(range) {
+                slice.copy_to(target);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes back to front, the first eight bytes last and at once: each entry that the device writes has
+    /// its phase bit there, so whoever sees the bit sees the whole entry.
+    fn write(&self, iova: u64, buf: &[u8]) -> Result<(), DmaError> {
+        let windows = self.0.borrow();
+        let pieces = windows.pieces(iova, buf.len(), |access| access.write)?;
+        for Piece { slice, range } in pieces.into_iter().rev() {
+            let source = buf.get(range).unwrap_or_default();
+            let (head, tail) = source.split_at(source.len().min(HEAD));
+            if let Ok(rest) = slice.offset(head.len()) {
+                rest.copy_from(tail);
+            }
+            fence(Ordering::Release);
+            slice.copy_from(head);
+        }
+        Ok(())
+    }
+}
+
+/// The part of an access that falls into one window.
+struct Piece<'a> {
+    slice: VolatileSlice<'a>,
+    /// Which bytes of the caller's buffer.
+    range: Range<usize>,
+}
+
+impl Windows {
+    fn overlapping(&self, first: u64, last: u64) -> impl Iterator<Item = (u64, &Window)> {
+        let before = self.by_start.range(..=last).rev();
+        let overlapping = before.take_while(move |(start, w)| **start + (w.size - 1) >= first);
+        overlapping.map(|(start, window)| (*start, window))
+    }
+
+    /// Cuts an access into pieces, in order, or refuses it as a whole.
+    fn pieces(
+        &self,
+        iova: u64,
+        len: usize,
+        allowed: fn(Access) -> bool,
+    ) -> Result<Vec<Piece<'_>>, DmaError> {
+        let mut pieces = Vec::with_capacity(1);
+        let mut done = 0;
+        while done < len {
+            let piece = iova
+                .checked_add(done as u64)
+                .and_then(|at| self.piece(at, done, len - done, allowed))
+                .ok_or(DmaError { iova, len })?;
+            done = piece.range.end;
+            pieces.push(piece);
+        }
+        Ok(pieces)
+    }
+
+    /// The piece at `at` of an access of which `done` bytes are served and `left` are not.
+    fn piece(
+        &self,
+        at: u64,
+        done: usize,
+        left: usize,
+        allowed: fn(Access) -> bool,
+    ) -> Option<Piece<'_>> {
+        let (start, window) = self.overlapping(at, at).next()?;
+        let mapping = window.mapping.as_ref().filter(|_| allowed(window.access))?;
+        let offset = usize::try_from(at - start).ok()?;
+        let count = left.min(mapping.size().checked_sub(offset)?);
+        let slice = mapping.get_slice(offset, count).ok()?;
+        let range = done..done + count;
+        Some(Piece { slice, range })
+    }
+}
+
+/// Address of the last byte of a range.
+fn last_byte(start: u64, size: u64) -> Result<u64, Errno> {
+    let more = size.checked_sub(1).ok_or(Errno::INVAL)?;
+    start.checked_add(more).ok_or(Errno::INVAL)
+}
+
+/// Maps `size` bytes of a file, shared with the client.
+///
+/// # Errors
+///
+/// `EINVAL` when it is no file in memory or on disk, or shorter than that; else that of `mmap`.
+pub fn map_file(file: File, offset: u64, size: u64, access: Access) -> Result<MmapRegion, Errno> {
+    let status = rustix::fs::fstat(&file)?;
+    let end = offset.checked_add(size).ok_or(Errno::INVAL)?;
+    let file_size = u64::try_from(status.st_size).unwrap_or(0);
+    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile || end > file_size {
+        return Err(Errno::INVAL);
+    }
+    let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+    MmapRegionBuilder::new(usize::try_from(size).map_err(|_| Errno::INVAL)?)
+        .with_file_offset(FileOffset::new(file, offset))
+        .with_mmap_prot(access.protection().bits() as i32)
+        .with_mmap_flags(flags.bits() as i32)
+        .build()
+        .map_err(|error| match error {
+            MmapRegionError::Mmap(error) => Errno::from_io_error(&error).unwrap_or(Errno::INVAL),
+            _ => Errno::INVAL,
+        })
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The command line.
+
+use anyhow::{Context, Result};
+use lexopt::{Arg, Parser, ValueExt};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What `vefa --help` prints.
+pub const USAGE: &str = "\
+vefa: a virtual EFA device that QEMU attaches over vfio-user
+
+usage: vefa --socket PATH --control PATH [--config FILE] [--set KEY=VALUE]...
+       vefa ctl --control PATH [--json] OP [KEY=VALUE]...
+
+  --socket PATH     where QEMU attaches
+  --control PATH    where counters are read and faults are scripted
+  --config FILE     configuration of the device (TOML)
+  --set KEY=VALUE   one key of it; may be given several times
+  --json            print the answer as it came
+
+Documentation/vefa.md has the keys, the operations and a QEMU command line.
+";
+
+/// What the program was asked to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    Serve(Serve),
+    Control(Control),
+    Help,
+}
+
+/// Serve a device.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Serve {
+    pub socket: PathBuf,
+    pub control: PathBuf,
+    pub config: Option<PathBuf>,
+    /// `KEY=VALUE`, in the order given.
+    pub set: Vec<String>,
+}
+
+/// Send one request to the control socket of a device.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Control {
+    pub control: PathBuf,
+    pub json: bool,
+    pub op: String,
+    /// `KEY=VALUE`.
+    pub arguments: Vec<String>,
+}
+
+/// Understands the arguments, the program's name not included.
+///
+/// # Errors
+///
+/// When an option is unknown, missing or lacks its value.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
+    let mut arguments = arguments.into_iter().peekable();
+    if arguments.next_if(|first| first == "ctl").is_some() {
+        parse_control(Parser::from_args(arguments))
+    } else {
+        parse_serve(Parser::from_args(arguments))
+    }
+}
+
+fn parse_serve(mut parser: Parser) -> Result<Command> {
+    let (mut socket, mut control, mut config) = (None, None, None);
+    let mut set = Vec::new();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Long("socket") => socket = Some(parser.value()?.into()),
+            Arg::Long("control") => control = Some(parser.value()?.into()),
+            Arg::Long("config") => config = Some(parser.value()?.into()),
+            Arg::Long("set") => set.push(parser.value()?.string()?),
+            Arg::Long("help") | Arg::Short('h') => return Ok(Command::Help),
+            _ => return Err(argument.unexpected().into()),
+        }
+    }
+    Ok(Command::Serve(Serve {
+        socket: socket.context("--socket PATH is missing")?,
+        control: control.context("--control PATH is missing")?,
+        config,
+        set,
+    }))
+}
+
+fn parse_control(mut parser: Parser) -> Result<Command> {
+    let (mut control, mut json, mut op) = (None, false, None);
+    let mut arguments = Vec::new();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Long("control") => control = Some(parser.value()?.into()),
+            Arg::Long("json") => json = true,
+            Arg::Long("help") | Arg::Short('h') => return Ok(Command::Help),
+            Arg::Value(value) if op.is_none() => op = Some(value.string()?),
+            Arg::Value(value) => arguments.push(value.string()?),
+            _ => return Err(argument.unexpected().into()),
+        }
+    }
+    Ok(Command::Control(Control {
+        control: control.context("--control PATH is missing")?,
+        json,
+        op: op.context("the operation is missing")?,
+        arguments,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn both_sockets_are_needed() {
+        let error = parsed("--socket s").unwrap_err().to_string();
+        assert_eq!(error, "--control PATH is missing");
+        let error = parsed("--control c").unwrap_err().to_string();
+        assert_eq!(error, "--socket PATH is missing");
+    }
+
+    #[test]
+    fn unknown_options_are_refused() {
+        let error = parsed("--sockets s").unwrap_err().to_string();
+        assert!(error.contains("--sockets"), "{error}");
+        assert!(parsed("--socket s --control c extra").is_err());
+    }
+
+    #[test]
+    fn set_may_be_given_several_times() {
+        let Ok(Command::Serve(serve)) = parsed("--socket s --control c --set a=1 --set b=2") else {
+            panic!("not understood");
+        };
+        assert_eq!(serve.set, ["a=1", "b=2"]);
+    }
+
+    #[test]
+    fn control_takes_an_operation_and_its_arguments() {
+        let expected = Control {
+            control: "c".into(),
+            json: true,
+            op: "keep_alive".to_owned(),
+            arguments: vec!["on=true".to_owned()],
+        };
+        let command = parsed("ctl --control c keep_alive on=true --json").unwrap();
+        assert_eq!(command, Command::Control(expected));
+        let error = parsed("ctl --control c").unwrap_err().to_string();
+        assert_eq!(error, "the operation is missing");
+    }
+}

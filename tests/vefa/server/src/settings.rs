@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The device's configuration: defaults, then a file, then single keys.
+
+use anyhow::{anyhow, Context, Result};
+use std::path::Path;
+use toml::{Table, Value};
+use vefa_model::Config;
+
+/// Reads the configuration file, if there is one, and changes the keys given as `KEY=VALUE`.
+///
+/// # Errors
+///
+/// When the file cannot be read or is not TOML, or a key or value is not one of the device's. The message
+/// names the file, or the key.
+pub fn load(file: Option<&Path>, changes: &[String]) -> Result<Config> {
+    let mut table = match file {
+        Some(path) => read(path)?,
+        None => Table::new(),
+    };
+    let defaults = Table::try_from(Config::default()).context("default configuration")?;
+    for change in changes {
+        let (key, value) = parse_change(&defaults, change)?;
+        table.insert(key, value);
+        to_config(&table).with_context(|| format!("--set {change}"))?;
+    }
+    to_config(&table)
+}
+
+fn read(path: &Path) -> Result<Table> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    let table: Table = one_line(text.parse()).with_context(|| shown.to_string())?;
+    to_config(&table).with_context(|| shown.to_string())?;
+    Ok(table)
+}
+
+fn to_config(table: &Table) -> Result<Config> {
+    let config: Config = one_line(table.clone().try_into())?;
+    config.validate()?;
+    Ok(config)
+}
+
+/// A value is TOML, but for a key that holds text, where quotes are not asked for.
+fn parse_change(defaults: &Table, change: &str) -> Result<(String, Value)> {
+    let (key, text) = change
+        .split_once('=')
+        .ok_or_else(|| anyhow!("--set {change}: expected KEY=VALUE"))?;
+    let value = match defaults.get(key) {
+        Some(Value::String(_)) => Value::String(text.trim_matches('"').to_owned()),
+        _ => one_line(format!("value = {text}").parse::<Table>())
+            .ok()
+            .and_then(|mut table| table.remove("value"))
+            .unwrap_or_else(|| Value::String(text.to_owned())),
+    };
+    Ok((key.to_owned(), value))
+}
+
+/// The message of a TOML error without its drawing of the text.
+fn one_line<T>(result: Result<T, toml::de::Error>) -> Result<T> {
+    result.map_err(|error| anyhow!("{}", error.message().trim().replace('\n', "; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn set(changes: &[&str]) -> Result<Config> {
+        let changes: Vec<String> = changes.iter().map(|c| c.to_string()).collect();
+        load(None, &changes)
+    }
+
+    fn message(result: Result<Config>) -> String {
+        let message = format!("{:#}", result.unwrap_err());
+        assert!(!message.contains('\n'), "{message}");
+        message
+    }
+
+    #[test]
+    fn without_file_and_changes_the_defaults_hold() {
+        assert_eq!(set(&[]).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn a_change_takes_numbers_flags_and_bare_text() {
+        let config = set(&[
+            "max_pd=7",
+            "has_bar2=false",
+            "api_version=0.2",
+            "device_id=0xefa1",
+        ]);
+        let config = config.unwrap();
+        assert_eq!(
+            (config.max_pd, config.has_bar2, config.device_id),
+            (7, false, 0xefa1)
+        );
+        assert_eq!(config.api_version, vefa_model::ApiVersion::V0_2);
+    }
+
+    #[test]
+    fn a_change_overrides_the_file() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"max_pd = 3\nmax_ah = 4\n").unwrap();
+        let config = load(Some(file.path()), &["max_pd=5".to_owned()]).unwrap();
+        assert_eq!((config.max_pd, config.max_ah), (5, 4));
+    }
+
+    #[test]
+    fn errors_are_one_line_and_name_the_key_or_the_file() {
+        assert!(message(set(&["max_pd"])).contains("--set max_pd: expected KEY=VALUE"));
+        assert!(message(set(&["no_such_key=1"])).contains("no_such_key"));
+        assert!(message(set(&["max_pd=many"])).contains("--set max_pd=many"));
+        assert!(message(set(&["device_id=1"])).contains("device_id"));
+        assert!(message(load(Some(Path::new("/no/such/file")), &[])).contains("/no/such/file"));
+
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"max_pd = = 3\n").unwrap();
+        let name = file.path().display().to_string();
+        assert!(message(load(Some(file.path()), &[])).contains(&name));
+    }
+}
