@@ -11,7 +11,7 @@ import ipaddress
 import os
 import struct
 
-GET_CONTEXT, ALLOC_PD, DEALLOC_PD, CREATE_AH, DESTROY_AH = 0, 3, 4, 5, 7
+GET_CONTEXT, ALLOC_PD, DEALLOC_PD, CREATE_AH, DESTROY_AH = 0, 3, 4, 5, 8
 
 
 class Context:

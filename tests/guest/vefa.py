@@ -37,12 +37,12 @@ class Device:
     def objects(self, detail=False):
         return self.ask("objects", detail=detail)["objects"]
 
+    def live(self, kind):
+        """The live objects of one kind (`pd`, `ah`, `uar`, `eq`), each with its owner."""
+        return [entry for entry in self.ask("objects", detail=True)["detail"] if entry["kind"] == kind]
+
     def log(self, since=0):
         return self.ask("log", since=since)["log"]
-
-    def last_seq(self):
-        """The sequence number of the newest entry in the command log."""
-        return self.ask("log", since=2**62).get("next_seq", 0)
 
     def violations(self, clear=False):
         return self.ask("violations", clear=clear)["violations"]
