@@ -89,8 +89,8 @@ register! {
 
     /// Doorbell of the admin submission queue.
     pub(crate) AQ_PROD_DB(u32) @ 0x2c {
-        /// Number of entries submitted so far.
-        31:0 producer;
+        /// Number of entries submitted so far, modulo 2^16.
+        15:0 producer;
     }
 }
 

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The command layer of one device: from its PCI function to typed admin commands.
+//!
+//! [`Admin::probe`] brings a device up as far as commands, asynchronous events and completion
+//! event queues go; dropping the result takes all of it down in order. Recovery of a device that
+//! failed is not implemented yet: its queue stays closed until the driver is bound again.
+
+pub(crate) mod commands;
+pub(crate) mod features;
+pub(crate) mod stats;
+
+mod aenq;
+mod completions;
+mod crc;
+mod eq;
+mod mmio;
+mod queue;
+mod reset;
+mod ring;
+mod slots;
+mod submission;
+
+use self::{
+    aenq::Aenq,
+    commands::AdminCommand,
+    eq::{
+        CompletionEq,
+        EventRing, //
+    },
+    features::Features,
+    mmio::Registers,
+    queue::AdminQueue,
+    reset::{
+        api_version,
+        check_ready,
+        reset,
+        ApiVersion,
+        Limits,
+        Reason, //
+    },
+    stats::Stats, //
+};
+use crate::hw::regs::*;
+use kernel::{
+    device::{
+        self,
+        Bound,
+        Device, //
+    },
+    pci,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        atomic::{
+            ordering::Full,
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
+};
+use rdma::{
+    host::num_online_cpus,
+    irq::{
+        Handler,
+        Registration,
+        Vectors, //
+    },
+    pci::{
+        memory_bars,
+        Enabled,
+        ReservedBar, //
+    }, //
+};
+
+/// BAR of the registers.
+const REGISTERS_BAR: u32 = 0;
+
+/// BAR of the LLQ memory. The kernel must not map it: user space maps it write combining.
+const LLQ_BAR: u32 = 2;
+
+/// What the BARs are called in `/proc/iomem`.
+const BAR_NAME: &CStr = c"efa";
+
+/// Vector of the admin queue and the AENQ.
+const MANAGEMENT_VECTOR: u8 = 0;
+
+/// The reset generation of a device that was just probed.
+const FIRST_GENERATION: u32 = 1;
+
+/// What the interrupt handlers share with everyone else.
+#[pin_data]
+pub(crate) struct Core {
+    registers: Arc<Registers>,
+    stats: Arc<Stats>,
+    #[pin]
+    queue: AdminQueue,
+    #[pin]
+    aenq: Aenq,
+}
+
+impl Core {
+    fn new(
+        dev: &Device<Bound>,
+        registers: Arc<Registers>,
+        version: ApiVersion,
+        timeout_ms: u32,
+    ) -> Result<Arc<Self>> {
+        let stats = Arc::new(Stats::new(), GFP_KERNEL)?;
+        Arc::pin_init(
+            try_pin_init!(Self {
+                queue <- AdminQueue::new(
+                    dev,
+                    registers.clone(),
+                    stats.clone(),
+                    version,
+                    timeout_ms,
+                    MANAGEMENT_VECTOR,
+                ),
+                aenq <- Aenq::new(dev, registers.clone(), stats.clone(), MANAGEMENT_VECTOR),
+                registers,
+                stats,
+            }? Error),
+            GFP_KERNEL,
+        )
+    }
+}
+
+/// Serves the management vector.
+struct ManagementHandler(Arc<Core>);
+
+impl Handler for ManagementHandler {
+    fn handle(&self) {
+        self.0.queue.poll();
+        self.0.aenq.poll();
+    }
+}
+
+/// Makes the device stop when dropped, or before.
+struct ResetOnDrop {
+    dev: ARef<Device>,
+    core: Arc<Core>,
+    enabled: Arc<Enabled>,
+    /// What dropping it means.
+    probe_succeeded: Atomic<bool>,
+    stopped: Atomic<bool>,
+    generation: Atomic<u32>,
+}
+
+impl ResetOnDrop {
+    /// Makes sure that the device does no DMA and raises no interrupt from now on. Commands fail.
+    fn stop(&self, reason: Reason) {
+        if self.stopped.xchg(true, Full) {
+            return;
+        }
+        self.core.queue.close();
+        if reset(&self.dev, &self.core.registers, reason).is_err() && !self.enabled.stop_dma() {
+            // The memory may be written at any time: it must never be used for anything else.
+            dev_err!(
+                self.dev,
+                "DMA cannot be stopped: the memory of the admin queues is lost\n"
+            );
+            core::mem::forget(self.core.clone());
+        }
+        self.generation.fetch_add(1, Relaxed);
+    }
+}
+
+impl Drop for ResetOnDrop {
+    fn drop(&mut self) {
+        self.stop(if self.probe_succeeded.load(Relaxed) {
+            Reason::Normal
+        } else {
+            Reason::InitError
+        });
+    }
+}
+
+/// The command layer of one device.
+///
+/// Fields are dropped in this order: event queues are destroyed while commands work; then the
+/// device is reset, and touches no memory any more; then interrupts, and last the memory and the
+/// BARs go.
+pub(crate) struct Admin {
+    eqs: KVec<CompletionEq>,
+    reset: ResetOnDrop,
+    _management_irq: Pin<KBox<Registration<ManagementHandler>>>,
+    eq_rings: KVec<Arc<EventRing>>,
+    core: Arc<Core>,
+    features: Features,
+    _doorbell_bar: Option<ReservedBar>,
+    _llq_bar: ReservedBar,
+    _enabled: Arc<Enabled>,
+}
+
+impl Admin {
+    /// Brings a device up. Where that fails, all is undone and the device reset.
+    ///
+    /// # Errors
+    ///
+    /// * `ENODEV`: a BAR is missing, or the device is not ready.
+    /// * `EPROBE_DEFER`: the device did not answer or reset in time; it may be up later.
+    /// * `EOPNOTSUPP`: the device is too old for this driver.
+    /// * `EINVAL`: the device tells something impossible.
+    /// * `ENOSPC`: there are no interrupt vectors.
+    /// * `EBUSY`: a BAR is used by somebody else.
+    /// * `ETIME`: the device did not complete a command.
+    /// * `ENOMEM`: out of memory, here or on the device.
+    pub(crate) fn probe(pdev: &pci::Device<device::Core<'_>>) -> Result<Self> {
+        let dev: &Device<Bound> = pdev.as_ref();
+        let mut enabled = Enabled::new(pdev)?;
+
+        require_bars(pdev, &[REGISTERS_BAR, LLQ_BAR])?;
+        let bar = pdev
+            .iomap_region_sized::<REGS_SIZE>(REGISTERS_BAR, BAR_NAME)
+            .inspect_err(|error| dev_err!(dev, "registers not mapped: {error:?}\n"))?
+            .into_devres()?;
+        let llq_bar = ReservedBar::new(pdev, LLQ_BAR, BAR_NAME)
+            .inspect_err(|error| dev_err!(dev, "BAR {LLQ_BAR} not reserved: {error:?}\n"))?;
+
+        let registers = Registers::new(dev, bar)?;
+        reset(dev, &registers, Reason::Normal)
+            .map_err(|error| if error == ETIME { EPROBE_DEFER } else { error })?;
+        let version = api_version(dev, &registers)?;
+        let limits = Limits::read(dev, &registers)?;
+        enabled.set_dma_limits(pdev, limits.dma_address_bits)?;
+        check_ready(dev, &registers)?;
+
+        let vectors = Vectors::new(pdev, num_online_cpus().saturating_add(1))
+            .inspect_err(|error| dev_err!(dev, "no MSI-X vectors: {error:?}\n"))?;
+        let enabled = Arc::new(enabled, GFP_KERNEL)?;
+        // No interrupt before there is a handler.
+        registers.write(INTR_MASK::zeroed().with_const_en::<1>());
+        let core = Core::new(dev, registers, version, limits.command_timeout_ms)?;
+        let reset = ResetOnDrop {
+            dev: dev.into(),
+            core: core.clone(),
+            enabled: enabled.clone(),
+            probe_succeeded: Atomic::new(false),
+            stopped: Atomic::new(false),
+            generation: Atomic::new(FIRST_GENERATION),
+        };
+        let management_irq = Registration::new(
+            dev,
+            vectors.clone(),
+            MANAGEMENT_VECTOR.into(),
+            0,
+            fmt!("efa-mgmnt@pci:{}", dev.name()),
+            ManagementHandler(core.clone()),
+        )?;
+        core.registers.write(INTR_MASK::zeroed());
+
+        let features = Features::read(dev, &core.queue)?;
+        let doorbell_bar = reserve_doorbells(pdev, features.device.db_bar)?;
+        let mut admin = Self {
+            eqs: KVec::new(),
+            reset,
+            _management_irq: management_irq,
+            eq_rings: KVec::new(),
+            core,
+            features,
+            _doorbell_bar: doorbell_bar,
+            _llq_bar: llq_bar,
+            _enabled: enabled,
+        };
+        admin.apply_hw_hints(dev)?;
+        admin
+            .features
+            .enable_events(dev, &admin.core.queue, aenq::GROUPS)?;
+        admin.create_eqs(dev, &vectors)?;
+        admin
+            .features
+            .set_host_info(dev, pdev.dev_id(), &admin.core.queue);
+        Ok(admin)
+    }
+
+    fn apply_hw_hints(&self, dev: &Device) -> Result {
+        let hints = self.features.hw_hints(dev, &self.core.queue)?;
+        if hints.mmio_read_timeout != 0 {
+            self.core
+                .registers
+                .set_read_timeout_ms(hints.mmio_read_timeout.into());
+        }
+        if hints.admin_completion_timeout != 0 {
+            self.core
+                .queue
+                .set_timeout_ms(hints.admin_completion_timeout.into());
+        }
+        Ok(())
+    }
+
+    /// Creates as many event queues as the device and the vectors allow.
+    fn create_eqs(&mut self, dev: &Device<Bound>, vectors: &Arc<Vectors>) -> Result {
+        let Some(limits) = self.features.event_queues else {
+            return Ok(());
+        };
+        let count = limits
+            .max_eq
+            .min(vectors.len().saturating_sub(eq::FIRST_VECTOR));
+        for number in 0..count {
+            let ring = EventRing::new(dev, &self.core, limits.max_eq_depth)?;
+            // Kept until after the reset, also when creating the queue fails.
+            self.eq_rings.push(ring.clone(), GFP_KERNEL)?;
+            let eq = CompletionEq::new(dev, &self.core, vectors, &ring, number)?;
+            self.eqs.push(eq, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    /// Has the device execute a command and waits for the completion.
+    ///
+    /// # Errors
+    ///
+    /// * `ENODEV`: the queue is closed, since the device failed or was shut down.
+    /// * `ETIME`: the device did not complete the command in time. The queue is closed then.
+    /// * `EINTR`: the process was killed before the device was given the command.
+    /// * `ENOMEM`: the device has no such resource left.
+    /// * `EOPNOTSUPP`: the device does not have the command.
+    /// * `EINVAL`: the device refused the command.
+    pub(crate) fn exec<C: AdminCommand>(&self, command: &C) -> Result<C::Reply> {
+        self.core.queue.exec(command)
+    }
+
+    /// The reset generation: objects of an older one do not exist on the device any more.
+    pub(crate) fn generation(&self) -> u32 {
+        self.reset.generation.load(Relaxed)
+    }
+
+    /// What the device told in probe.
+    pub(crate) fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// The counters.
+    pub(crate) fn stats(&self) -> &Stats {
+        &self.core.stats
+    }
+
+    /// The number of completion event queues.
+    pub(crate) fn eq_count(&self) -> usize {
+        self.eqs.len()
+    }
+
+    /// Tells that probe succeeded as a whole: dropping this is a normal end from now on.
+    pub(crate) fn probe_succeeded(&self) {
+        self.reset.probe_succeeded.store(true, Relaxed);
+    }
+
+    /// Makes the device stop for a shutdown of the machine: no DMA and no interrupt afterwards.
+    /// Commands fail with `ENODEV`.
+    pub(crate) fn shutdown(&self) {
+        self.reset.stop(Reason::Shutdown);
+    }
+}
+
+/// Checks that the device has these memory BARs.
+fn require_bars(pdev: &pci::Device<Bound>, bars: &[u32]) -> Result {
+    let available = memory_bars(pdev);
+    for &bar in bars {
+        if 1u32.checked_shl(bar).unwrap_or(0) & available == 0 {
+            dev_err!(
+                pdev,
+                "memory BAR {bar} is missing (mask of those there are: {available:#x})\n"
+            );
+            return Err(ENODEV);
+        }
+    }
+    Ok(())
+}
+
+/// Reserves the BAR of the doorbells, unless it is one that the driver has.
+fn reserve_doorbells(pdev: &pci::Device<Bound>, bar: u16) -> Result<Option<ReservedBar>> {
+    let bar = bar.into();
+    require_bars(pdev, &[bar])?;
+    if bar == REGISTERS_BAR || bar == LLQ_BAR {
+        return Ok(None);
+    }
+    ReservedBar::new(pdev, bar, BAR_NAME)
+        .inspect_err(|error| dev_err!(pdev, "doorbell BAR {bar} not reserved: {error:?}\n"))
+        .map(Some)
+}

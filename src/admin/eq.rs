@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Completion event queues: one for each interrupt vector but the first.
+//!
+//! The device puts an event here when a CQ that was armed gets a completion. There are no CQs
+//! yet, so events are only counted and logged.
+
+use super::{
+    commands::{
+        CreateEq,
+        DestroyEq, //
+    },
+    mmio::Registers,
+    ring::Cursor,
+    stats::Stats,
+    Core, //
+};
+use crate::hw::{
+    aenq::*,
+    regs::*, //
+};
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    dma::Coherent,
+    io::{
+        io_project,
+        io_read,
+        Io, //
+    },
+    new_spinlock_irq,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        barrier::{
+            dma_mb,
+            Read, //
+        },
+        Arc,
+        SpinLockIrq, //
+    }, //
+};
+use rdma::irq::{
+    Handler,
+    Registration,
+    Vectors, //
+};
+
+/// Vector of the first event queue.
+pub(crate) const FIRST_VECTOR: u32 = 1;
+
+/// Most entries of an event queue, since CREATE_EQ has 16 bits for their number.
+const MAX_DEPTH: u32 = 1 << 15;
+
+/// The depth that an event queue gets, from the limit that the device tells: a power of two.
+fn depth(max_depth: u32) -> Option<u16> {
+    let depth = 1u32.checked_shl(max_depth.min(MAX_DEPTH).checked_ilog2()?)?;
+    depth.try_into().ok()
+}
+
+/// The memory of an event queue and the position in it.
+///
+/// It must outlive the device's use of it: until DESTROY_EQ succeeded, or the device was reset.
+#[pin_data]
+pub(crate) struct EventRing {
+    dev: ARef<Device>,
+    registers: Arc<Registers>,
+    stats: Arc<Stats>,
+    entries: Coherent<[AdminEqe]>,
+    depth: u16,
+    #[pin]
+    cursor: SpinLockIrq<Cursor>,
+}
+
+impl EventRing {
+    /// Allocates an event queue's memory.
+    ///
+    /// # Errors
+    ///
+    /// * `EINVAL`: the device allows no entries.
+    /// * `ENOMEM`: no memory.
+    pub(crate) fn new(dev: &Device<Bound>, core: &Core, max_depth: u32) -> Result<Arc<Self>> {
+        let depth = depth(max_depth).ok_or(EINVAL)?;
+        let entries = Coherent::zeroed_slice(dev, depth.into(), GFP_KERNEL)?;
+        Arc::pin_init(
+            try_pin_init!(Self {
+                dev: dev.into(),
+                registers: core.registers.clone(),
+                stats: core.stats.clone(),
+                entries,
+                depth,
+                cursor <- new_spinlock_irq!(Cursor::new(*depth)),
+            }? Error),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Handles new events, at most one ring full.
+    fn poll(&self) {
+        let mut cursor = self.cursor.lock();
+        for _ in 0..self.depth {
+            let Ok(Some(entry)) = self.read(*cursor) else {
+                break;
+            };
+            self.handle(&entry);
+            cursor.advance();
+        }
+    }
+
+    /// The entry at a position, if it is new.
+    fn read(&self, at: Cursor) -> Result<Option<AdminEqe>> {
+        let common = io_read!(self.entries, [try: at.index()].common);
+        if (common & ADMIN_EQE_PHASE_MASK != 0) != at.phase() {
+            return Ok(None);
+        }
+        dma_mb(Read);
+        Ok(Some(io_project!(self.entries, [try: at.index()]).copy_read()))
+    }
+
+    fn handle(&self, entry: &AdminEqe) {
+        self.stats.unknown_events.inc();
+        if entry.common & ADMIN_EQE_EVENT_TYPE_MASK == ADMIN_EQE_EVENT_TYPE_COMPLETION {
+            rdma::ratelimited!(dev_err!(
+                self.dev,
+                "completion event for CQ {}, which does not exist\n",
+                entry.u.cqn
+            ));
+        } else {
+            rdma::ratelimited!(dev_err!(
+                self.dev,
+                "event of unknown type ({:#x})\n",
+                entry.common
+            ));
+        }
+    }
+}
+
+/// An event queue that the device uses.
+///
+/// Dropping it stops the interrupt, then destroys the queue on the device. The ring stays: the
+/// owner frees it after the device reset that follows.
+pub(crate) struct CompletionEq {
+    _irq: Pin<KBox<Registration<EqHandler>>>,
+    _destroy: DestroyOnDrop,
+}
+
+impl CompletionEq {
+    /// Creates event queue `number`, counted from 0, in `ring`, and arms it.
+    ///
+    /// # Errors
+    ///
+    /// What the command or the interrupt request fails with.
+    pub(crate) fn new(
+        dev: &Device<Bound>,
+        core: &Arc<Core>,
+        vectors: &Arc<Vectors>,
+        ring: &Arc<EventRing>,
+        number: u32,
+    ) -> Result<Self> {
+        let vector = number + FIRST_VECTOR;
+        let eqn = core.queue.exec(&CreateEq {
+            depth: ring.depth,
+            // CAST: 4.
+            entry_words: (size_of::<AdminEqe>() / 4) as u8,
+            vector: vector.try_into()?,
+            ring_addr: ring.entries.dma_address(),
+        })?;
+        let destroy = DestroyOnDrop {
+            core: core.clone(),
+            eqn,
+        };
+        let handler = EqHandler {
+            ring: ring.clone(),
+            eqn,
+        };
+        let irq = Registration::new(
+            dev,
+            vectors.clone(),
+            vector,
+            number,
+            fmt!("efa-comp{number}@pci:{}", dev.name()),
+            handler,
+        )?;
+        arm(&core.registers, eqn);
+        Ok(Self {
+            _irq: irq,
+            _destroy: destroy,
+        })
+    }
+}
+
+/// Asks for an interrupt at the next event.
+fn arm(registers: &Registers, eqn: u16) {
+    registers.write(EQ_DB::zeroed().with_eqn(eqn).with_const_arm::<1>());
+}
+
+struct DestroyOnDrop {
+    core: Arc<Core>,
+    eqn: u16,
+}
+
+impl Drop for DestroyOnDrop {
+    fn drop(&mut self) {
+        // A failure is logged there. The ring is kept in any case, see `CompletionEq`.
+        let _ = self.core.queue.exec(&DestroyEq { eqn: self.eqn });
+    }
+}
+
+struct EqHandler {
+    ring: Arc<EventRing>,
+    eqn: u16,
+}
+
+impl Handler for EqHandler {
+    fn handle(&self) {
+        self.ring.poll();
+        arm(&self.ring.registers, self.eqn);
+    }
+}
+
+#[kernel::macros::kunit_tests(efa_admin_eq)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_depth_is_a_power_of_two_within_the_limits() {
+        for (max, expected) in [
+            (0, None),
+            (1, Some(1)),
+            (1023, Some(512)),
+            (1024, Some(1024)),
+            (u32::MAX, Some(1 << 15)),
+        ] {
+            assert_eq!(depth(max), expected);
+        }
+    }
+}

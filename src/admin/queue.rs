@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The admin queue: sends commands and waits for their completions.
+//!
+//! Any number of threads may call [`AdminQueue::exec`]; a semaphore bounds how many commands the
+//! device has at once. A slot belongs to a command until its completion is collected. When a
+//! command times out the queue is closed for good and its slot stays taken, with the buffer the
+//! command points to, until the queue is freed, which the owner does after the device was made to
+//! stop. So whatever the device still writes or reads is there, and a late completion finds its
+//! own slot or none.
+//!
+//! Completions are announced by the management interrupt. Waiting is cut into slices, and after
+//! each the waiter looks at the ring itself, so an interrupt that is lost costs one slice.
+//!
+//! Recovery (a device reset that opens the queue again) is not implemented yet.
+
+use super::{
+    commands::{
+        status_name,
+        status_to_result,
+        AdminCommand, //
+    },
+    completions::{
+        Completions,
+        Entries,
+        Event, //
+    },
+    mmio::Registers,
+    reset::ApiVersion,
+    slots::{
+        Issued,
+        Slots,
+        DEPTH, //
+    },
+    stats::Stats,
+    submission::{
+        Submissions,
+        MAX_PAYLOAD, //
+    }, //
+};
+use crate::hw::{
+    admin::*,
+    regs::*, //
+};
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    dma::Coherent,
+    fmt,
+    io::{
+        io_project,
+        io_read,
+        Io, //
+    },
+    new_spinlock_irq,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        barrier::{
+            dma_mb,
+            Read, //
+        },
+        Arc,
+        SpinLockIrq, //
+    },
+    task::might_sleep,
+    time::{
+        Instant,
+        Monotonic,
+        Msecs, //
+    }, //
+};
+use rdma::sync::{
+    fatal_signal_pending,
+    Completion,
+    Held,
+    Semaphore, //
+};
+use zerocopy::FromZeros;
+
+/// How long a waiter trusts the interrupt before it looks at the ring, in milliseconds.
+const SLICE_MS: Msecs = 100;
+
+/// Memory that a command points to.
+pub(crate) type ControlBuffer = Coherent<[u8]>;
+
+/// The admin queue of one device.
+#[pin_data]
+pub(crate) struct AdminQueue {
+    dev: ARef<Device>,
+    registers: Arc<Registers>,
+    stats: Arc<Stats>,
+    created: Instant<Monotonic>,
+    timeout_ms: Atomic<u32>,
+    /// One share for each slot.
+    #[pin]
+    credits: Semaphore,
+    /// Wakes the submitter of the command in a slot; says only that there is something to see.
+    #[pin]
+    wake: [Completion; DEPTH as usize],
+    #[pin]
+    state: SpinLockIrq<State>,
+}
+
+struct State {
+    open: bool,
+    submissions: Submissions,
+    completions: Completions,
+    entries: CompletionRing,
+    slots: Slots,
+    /// What the commands in the slots point to.
+    buffers: [Option<ControlBuffer>; DEPTH as usize],
+}
+
+/// The completion ring in DMA memory.
+struct CompletionRing(Coherent<[AdminAcqEntry]>);
+
+impl CompletionRing {
+    fn try_phase(&self, index: usize) -> Result<bool> {
+        let flags = io_read!(self.0, [try: index].acq_common_descriptor.flags);
+        Ok(flags & ADMIN_ACQ_COMMON_DESC_PHASE_MASK != 0)
+    }
+
+    fn try_read(&self, index: usize) -> Result<AdminAcqEntry> {
+        Ok(io_project!(self.0, [try: index]).copy_read())
+    }
+}
+
+impl Entries for CompletionRing {
+    fn phase(&self, index: usize) -> bool {
+        let phase = self.try_phase(index).unwrap_or(false);
+        dma_mb(Read);
+        phase
+    }
+
+    fn read(&self, index: usize) -> AdminAcqEntry {
+        self.try_read(index)
+            .unwrap_or_else(|_| AdminAcqEntry::new_zeroed())
+    }
+}
+
+impl AdminQueue {
+    /// Allocates the queue and hands it to the device, with interrupts on vector `vector`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`: no memory.
+    pub(crate) fn new<'a>(
+        dev: &'a Device<Bound>,
+        registers: Arc<Registers>,
+        stats: Arc<Stats>,
+        version: ApiVersion,
+        timeout_ms: u32,
+        vector: u8,
+    ) -> impl PinInit<Self, Error> + 'a {
+        pin_init::pin_init_scope(move || {
+            let submissions = Submissions::new(dev, version)?;
+            let entries = Coherent::zeroed_slice(dev, DEPTH.into(), GFP_KERNEL)?;
+
+            let addr = submissions.dma_address();
+            registers.write(AQ_BASE_LO::from(addr as u32));
+            registers.write(AQ_BASE_HI::from((addr >> 32) as u32));
+            registers.write(
+                AQ_CAPS::zeroed()
+                    .with_aq_depth(DEPTH)
+                    .with_aq_entry_size(submissions.entry_size()),
+            );
+            let addr = entries.dma_address();
+            registers.write(ACQ_BASE_LO::from(addr as u32));
+            registers.write(ACQ_BASE_HI::from((addr >> 32) as u32));
+            registers.write(
+                ACQ_CAPS::zeroed()
+                    .with_acq_depth(DEPTH)
+                    // CAST: 64.
+                    .with_acq_entry_size(size_of::<AdminAcqEntry>() as u8)
+                    .with_acq_msix_vector(vector),
+            );
+
+            Ok(try_pin_init!(Self {
+                dev: dev.into(),
+                registers,
+                stats,
+                created: Instant::now(),
+                timeout_ms: Atomic::new(timeout_ms),
+                credits <- Semaphore::new(DEPTH),
+                wake <- pin_init::pin_init_array_from_fn(|_| Completion::new()),
+                state <- new_spinlock_irq!(State {
+                    open: true,
+                    submissions,
+                    completions: Completions::new(version.has_checksums()),
+                    entries: CompletionRing(entries),
+                    slots: Slots::new(),
+                    buffers: [const { None }; DEPTH as usize],
+                }),
+            }? Error))
+        })
+    }
+
+    /// Changes the time within which the device completes a command.
+    pub(crate) fn set_timeout_ms(&self, timeout_ms: u32) {
+        self.timeout_ms.store(timeout_ms, Relaxed);
+    }
+
+    /// Has the device execute a command and waits for the completion.
+    ///
+    /// # Errors
+    ///
+    /// * `ENODEV`: the queue is closed.
+    /// * `ETIME`: the device did not complete the command in time. The queue is closed then.
+    /// * `EINTR`: the process was killed before the device was given the command.
+    /// * What the completion's status means, see [`status_to_result`].
+    pub(crate) fn exec<C: AdminCommand>(&self, command: &C) -> Result<C::Reply> {
+        self.exec_with(command, None)
+    }
+
+    /// Like [`AdminQueue::exec`], for a command that points to a buffer.
+    pub(crate) fn exec_with<C: AdminCommand>(
+        &self,
+        command: &C,
+        buffer: Option<ControlBuffer>,
+    ) -> Result<C::Reply> {
+        const {
+            assert!(size_of::<C::Request>() <= MAX_PAYLOAD);
+            assert!(size_of::<C::Response>() <= size_of::<AdminAcqEntry>());
+        }
+        let title = Title {
+            name: C::NAME,
+            command,
+        };
+        let request = command.request();
+        let entry = self
+            .transact(&title, C::OPCODE, C::KILLABLE, request.as_bytes(), buffer)
+            .inspect_err(|_| self.stats.cmds_err.inc())?;
+        let (response, _) =
+            C::Response::read_from_prefix(entry.as_bytes()).map_err(|_| EINVAL)?;
+        Ok(C::reply(response))
+    }
+
+    /// The part of [`AdminQueue::exec_with`] that does not depend on the command's type.
+    fn transact(
+        &self,
+        title: &Title<'_>,
+        opcode: u8,
+        killable: bool,
+        payload: &[u8],
+        buffer: Option<ControlBuffer>,
+    ) -> Result<AdminAcqEntry> {
+        might_sleep();
+        let _credit = self.credit(killable).inspect_err(|&error| {
+            rdma::ratelimited!(dev_err!(self.dev, "{title} was not sent: {error:?}\n"))
+        })?;
+        let issued = self.submit(opcode, payload, buffer).inspect_err(|&error| {
+            rdma::ratelimited!(dev_err!(self.dev, "{title} was not sent: {error:?}\n"))
+        })?;
+        let entry = self.wait(title, issued)?;
+
+        let status = entry.acq_common_descriptor.status;
+        status_to_result(status).inspect_err(|_| {
+            rdma::ratelimited!(dev_err!(
+                self.dev,
+                "{title} failed: status {status} ({}), command id {:#x}\n",
+                status_name(status),
+                issued.id
+            ))
+        })?;
+        Ok(entry)
+    }
+
+    /// Waits for the right to have one more command outstanding.
+    fn credit(&self, killable: bool) -> Result<Held<'_>> {
+        let start = Instant::<Monotonic>::now();
+        loop {
+            if !self.state.lock().open {
+                return Err(ENODEV);
+            }
+            if let Some(held) = self.credits.down_timeout(SLICE_MS) {
+                return Ok(held);
+            }
+            if killable && fatal_signal_pending() {
+                return Err(EINTR);
+            }
+            if self.has_expired(start) {
+                return Err(ETIME);
+            }
+        }
+    }
+
+    fn has_expired(&self, start: Instant<Monotonic>) -> bool {
+        start.elapsed().as_millis() >= self.timeout_ms.load(Relaxed).into()
+    }
+
+    /// Gives a command to the device.
+    fn submit(&self, opcode: u8, payload: &[u8], buffer: Option<ControlBuffer>) -> Result<Issued> {
+        let mut state = self.state.lock();
+        if !state.open {
+            // The buffer may not be freed with interrupts off.
+            drop(state);
+            return Err(ENODEV);
+        }
+        let flags = match buffer {
+            Some(_) => ADMIN_AQ_COMMON_DESC_CTRL_DATA_MASK,
+            None => 0,
+        };
+        // There is a slot for each credit.
+        let issued = state.slots.issue().ok_or(EBUSY)?;
+        if let Some(place) = state.buffers.get_mut(issued.slot) {
+            *place = buffer;
+        }
+        state.submissions.push(issued.id, opcode, flags, payload)?;
+        self.registers
+            .write(AQ_PROD_DB::zeroed().with_producer(state.submissions.count()));
+        self.stats.submitted_cmds.inc();
+        Ok(issued)
+    }
+
+    /// Waits for the completion of a command.
+    fn wait(&self, title: &Title<'_>, issued: Issued) -> Result<AdminAcqEntry> {
+        let wake = self.wake.get(issued.slot).ok_or(EINVAL)?;
+        let start = Instant::<Monotonic>::now();
+        loop {
+            let woken = wake.wait_timeout(SLICE_MS);
+            if let Some(entry) = self.collect(issued.slot) {
+                return Ok(entry);
+            }
+            if woken {
+                // Left over from the slot's last command, unless the queue was closed.
+                if !self.state.lock().open {
+                    return Err(ENODEV);
+                }
+                continue;
+            }
+            self.poll();
+            if let Some(entry) = self.collect(issued.slot) {
+                self.stats.lost_interrupts.inc();
+                rdma::ratelimited!(dev_warn!(
+                    self.dev,
+                    "{title} was completed without an interrupt (command id {:#x})\n",
+                    issued.id
+                ));
+                return Ok(entry);
+            }
+            if self.has_expired(start) {
+                return Err(self.expire(title, issued));
+            }
+        }
+    }
+
+    /// Takes the completion of a slot, if there is one, and frees what the command pointed to.
+    fn collect(&self, slot: usize) -> Option<AdminAcqEntry> {
+        let mut state = self.state.lock();
+        let entry = state.slots.collect(slot)?;
+        let buffer = state.buffers.get_mut(slot).and_then(Option::take);
+        drop(state);
+        // Not while interrupts are off.
+        drop(buffer);
+        Some(entry)
+    }
+
+    /// Closes the queue since a command was not completed in time. Returns the error for it.
+    fn expire(&self, title: &Title<'_>, issued: Issued) -> Error {
+        self.stats.no_completion_cmds.inc();
+        let (was_open, submitted, completed) = self.close_and_count();
+        if was_open {
+            dev_err!(
+                self.dev,
+                "{title} was not completed within {} ms (command id {:#x}, {submitted} commands \
+                 submitted, {completed} completions seen); the admin queue is closed\n",
+                self.timeout_ms.load(Relaxed),
+                issued.id
+            );
+        }
+        ETIME
+    }
+
+    /// Closes the queue: commands that wait, and later ones, fail with `ENODEV`.
+    pub(crate) fn close(&self) {
+        self.close_and_count();
+    }
+
+    fn close_and_count(&self) -> (bool, u16, u32) {
+        let mut state = self.state.lock();
+        let was_open = core::mem::replace(&mut state.open, false);
+        let counts = (
+            was_open,
+            state.submissions.count(),
+            state.completions.count(),
+        );
+        drop(state);
+        for wake in &self.wake {
+            wake.complete();
+        }
+        counts
+    }
+
+    /// Goes over new completions. Any context.
+    pub(crate) fn poll(&self) {
+        let now_ms = self.created.elapsed().as_millis();
+        let mut state = self.state.lock();
+        let State {
+            completions,
+            entries,
+            slots,
+            ..
+        } = &mut *state;
+        completions.poll(entries, slots, now_ms, |event| match event {
+            Event::Accepted(slot) => {
+                self.stats.completed_cmds.inc();
+                if let Some(wake) = self.wake.get(slot) {
+                    wake.complete();
+                }
+            }
+            Event::Rejected(place, fault, entry) => {
+                self.stats.bad_completions.inc();
+                let header = &entry.acq_common_descriptor;
+                rdma::ratelimited!(dev_err!(
+                    self.dev,
+                    "bad admin completion {place} ignored ({fault:x?}): command id {:#x}, \
+                     status {}, checksum {:#x}\n",
+                    header.command,
+                    header.status,
+                    header.checksum
+                ));
+            }
+        });
+    }
+}
+
+/// A command in messages: name and parameters.
+struct Title<'a> {
+    name: &'static str,
+    command: &'a dyn fmt::Display,
+}
+
+impl fmt::Display for Title<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_fmt(fmt!("{}({})", self.name, self.command))
+    }
+}
