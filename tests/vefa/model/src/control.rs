@@ -22,7 +22,8 @@ pub enum ControlRequest {
         #[serde(default)]
         detail: bool,
     },
-    /// The command log from sequence number `since` on.
+    /// The command log from sequence number `since` on, and the number that
+    /// comes next.
     Log {
         #[serde(default)]
         since: u64,
@@ -126,6 +127,7 @@ impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
             }
             ControlRequest::Log { since } => done
                 .with("log", self.journal.log_since(since))
+                .with("next", self.journal.next_seq())
                 .with("dropped", self.journal.dropped()),
             ControlRequest::Violations { clear } => {
                 let violations = &mut self.journal.violations;

@@ -158,6 +158,11 @@ impl Journal {
         self.log.iter().filter(|entry| entry.seq >= since).collect()
     }
 
+    /// Sequence number of the entry that comes next.
+    pub fn next_seq(&self) -> u64 {
+        self.logged + 1
+    }
+
     /// Entries that the log no longer holds.
     pub fn dropped(&self) -> u64 {
         self.dropped

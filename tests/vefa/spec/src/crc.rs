@@ -5,23 +5,33 @@
 const POLYNOMIAL: u16 = 0xa001;
 const INITIAL: u16 = 0xffff;
 
+/// What each value of the low byte does to the checksum.
+const TABLE: [u16; 256] = table();
+
+const fn table() -> [u16; 256] {
+    let mut table = [0; 256];
+    let mut i = 0;
+    while i < table.len() {
+        let mut crc = i as u16;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = (crc >> 1) ^ if crc & 1 == 1 { POLYNOMIAL } else { 0 };
+            bit += 1;
+        }
+        table[i] = crc;
+        i += 1;
+    }
+    table
+}
+
 /// The checksum of `entry` with the two bytes at `checksum_offset` taken as zero.
 pub fn checksum(entry: &[u8], checksum_offset: usize) -> u16 {
     let own = checksum_offset..checksum_offset.saturating_add(2);
     let crc = entry.iter().enumerate().fold(INITIAL, |crc, (i, byte)| {
-        update(crc, if own.contains(&i) { 0 } else { *byte })
+        let byte = if own.contains(&i) { 0 } else { *byte };
+        (crc >> 8) ^ TABLE[usize::from(crc as u8 ^ byte)]
     });
     crc ^ INITIAL
-}
-
-fn update(crc: u16, byte: u8) -> u16 {
-    (0..8).fold(crc ^ u16::from(byte), |crc, _| {
-        if crc & 1 == 1 {
-            (crc >> 1) ^ POLYNOMIAL
-        } else {
-            crc >> 1
-        }
-    })
 }
 
 #[cfg(test)]
