@@ -72,11 +72,12 @@ impl Server {
                 self.serve_client();
             }
             self.serve_control_clients(&ready.control_clients);
-            if ready.listener {
-                self.accept_client()?;
-            }
-            if ready.control_listener {
-                self.accept_control_client()?;
+            if let Err(error) = self.accept(&ready) {
+                // It is the client's file descriptors that can be too many.
+                if self.client.is_none() {
+                    return Err(error);
+                }
+                self.detach(&error);
             }
         }
         Ok(self.device.leaks())
@@ -126,6 +127,16 @@ impl Server {
         })
     }
 
+    fn accept(&mut self, ready: &Ready) -> Result<()> {
+        if ready.listener {
+            self.accept_client()?;
+        }
+        if ready.control_listener {
+            self.accept_control_client()?;
+        }
+        Ok(())
+    }
+
     /// Takes a new client where there is none; QEMU learns at once that the device is taken.
     fn accept_client(&mut self) -> Result<()> {
         let Some(socket) = self.listener.accept().context("accept a client")? else {
@@ -148,10 +159,15 @@ impl Server {
             return;
         };
         if let Err(reason) = client.serve(&mut self.device) {
-            note(format_args!("client detached: {reason:#}"));
-            self.client = None;
-            self.device.detach();
+            self.detach(&reason);
         }
+    }
+
+    /// Ends the client's use of the device, which waits for the next one.
+    fn detach(&mut self, reason: &anyhow::Error) {
+        note(format_args!("client detached: {reason:#}"));
+        self.client = None;
+        self.device.detach();
     }
 
     fn accept_control_client(&mut self) -> Result<()> {

@@ -49,7 +49,7 @@ fn device_is_pci_and_can_reset() {
     let info = server
         .client()
         .ok(Command::DeviceGetInfo, &words(&[16, 0, 0, 0]));
-    assert_eq!(info, words(&[16, 3, 9, 5]));
+    assert_eq!(info, words(&[16, 3, 9, 3]));
     server.stop();
 }
 
@@ -203,12 +203,12 @@ fn msix_has_the_vectors_of_the_configuration() {
     for (index, expected) in [
         (0, [16, 0, 0, 0]),
         (IRQ_MSIX, [16, 1, 2, 5]),
-        (4, [16, 0, 4, 0]),
+        (1, [16, 0, 1, 0]),
     ] {
         let info = client.ok(Command::DeviceGetIrqInfo, &words(&[16, 0, index, 0]));
         assert_eq!(info, words(&expected));
     }
-    let errno = client.errno(Command::DeviceGetIrqInfo, &words(&[16, 0, 5, 0]), &[]);
+    let errno = client.errno(Command::DeviceGetIrqInfo, &words(&[16, 0, 3, 0]), &[]);
     assert_eq!(errno, Errno::INVAL.raw_os_error());
     server.stop();
 }
@@ -310,7 +310,7 @@ fn interrupts_that_do_not_exist_are_refused() {
         (set_irqs(DATA_NONE, 0, 1), &[]),
         (set_irqs(DATA_NONE | DATA_BOOL | TRIGGER, 0, 1), &[]),
         (words(&[20, DATA_EVENTFD | TRIGGER, 0, 0, 1]), &one),
-        (words(&[20, DATA_NONE | TRIGGER, 5, 0, 0]), &[]),
+        (words(&[20, DATA_NONE | TRIGGER, 3, 0, 0]), &[]),
     ];
     for (payload, fds) in refused {
         let errno = client.errno(Command::DeviceSetIrqs, &payload, fds);
@@ -323,7 +323,7 @@ fn interrupts_that_do_not_exist_are_refused() {
 fn disabling_all_interrupts_is_accepted_for_each_type() {
     let server = start(Config::default());
     let mut client = server.client();
-    for index in 0..5 {
+    for index in 0..3 {
         client.ok(
             Command::DeviceSetIrqs,
             &words(&[20, DATA_NONE | TRIGGER, index, 0, 0]),

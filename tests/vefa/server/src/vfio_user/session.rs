@@ -9,8 +9,8 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use vefa_model::IrqSink;
 
-/// Number of interrupt types of a VFIO PCI device: INTx, MSI, MSI-X, error, request.
-const IRQ_TYPES: u32 = 5;
+/// Number of interrupt types: INTx, MSI, MSI-X. Of the five of VFIO, a client does without the last two.
+const IRQ_TYPES: u32 = 3;
 const IRQ_MSIX: u32 = 2;
 
 const DEVICE_RESET: u32 = 1 << 0;

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What a driver does with the device, through the server: DMA, interrupts, work that comes due.
+
+mod common;
+
+use common::*;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+use vefa_model::{ApiVersion, Config};
+use vefa_server::vfio_user::Command;
+use vefa_spec::regs;
+
+const BAR0: u32 = 0;
+/// Bit of the keep-alive group in the masks of AENQ_CONFIG.
+const KEEP_ALIVE_GROUP: u32 = 1 << 4;
+/// Where the guest's memory is.
+const BASE: u64 = 0x10_0000;
+const SIZE: u64 = 0x10_0000;
+/// Offsets in it.
+const RESPONSE: u64 = 0;
+const AQ: u64 = 0x1000;
+const ACQ: u64 = 0x2000;
+const AENQ: u64 = 0x3000;
+
+const EVENTFD_TRIGGER: u32 = 0x24;
+
+/// A guest with memory, and bus mastering and MSI-X on.
+struct Guest {
+    client: Client,
+    memory: File,
+    reads: u32,
+}
+
+impl Guest {
+    fn new(server: &Running) -> Self {
+        let mut client = server.client();
+        let memory = guest_memory(SIZE);
+        let window = dma_map(READ | WRITE, 0, BASE, SIZE);
+        client.ok_with(Command::DmaMap, &window, &[memory.as_fd()]);
+        client.enable();
+        Guest {
+            client,
+            memory,
+            reads: 0,
+        }
+    }
+
+    fn set(&mut self, register: u32, value: u32) {
+        self.client
+            .write(BAR0, register.into(), &value.to_le_bytes());
+    }
+
+    /// Asks for a register and gives the answer found in memory.
+    fn get(&mut self, register: u32) -> [u8; 8] {
+        self.reads += 1;
+        self.set(regs::MMIO_REG_READ_OFF, (register << 16) | self.reads);
+        self.bytes(RESPONSE)
+    }
+
+    fn bytes<const N: usize>(&self, offset: u64) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.memory.read_exact_at(&mut bytes, offset).unwrap();
+        bytes
+    }
+
+    fn set_response_address(&mut self, address: u64) {
+        self.set(regs::MMIO_RESP_LO_OFF, address as u32);
+        self.set(regs::MMIO_RESP_HI_OFF, (address >> 32) as u32);
+    }
+
+    /// Admin queue, its completions and the event queue, with 64-byte entries.
+    fn set_up_queues(&mut self) {
+        let bases = [
+            (regs::AQ_BASE_LO_OFF, AQ),
+            (regs::ACQ_BASE_LO_OFF, ACQ),
+            (regs::AENQ_BASE_LO_OFF, AENQ),
+        ];
+        for (register, offset) in bases {
+            self.set(register, (BASE + offset) as u32);
+            self.set(register + 4, 0);
+        }
+        self.set(regs::AQ_CAPS_OFF, (64 << 16) | 32);
+        self.set(regs::ACQ_CAPS_OFF, (64 << 16) | 32);
+        self.set(regs::AENQ_CAPS_OFF, (64 << 16) | 16);
+        self.set(regs::AENQ_CONS_DB_OFF, 0);
+    }
+
+    /// Enables keep-alive events by the first admin command.
+    fn enable_keep_alive(&mut self) {
+        let mut entry = [0; 64];
+        let (opcode, phase) = (vefa_spec::constants::SET_FEATURE as u8, 1);
+        entry[2..4].copy_from_slice(&[opcode, phase]);
+        entry[17] = vefa_spec::constants::AENQ_CONFIG as u8;
+        entry[24..28].copy_from_slice(&KEEP_ALIVE_GROUP.to_le_bytes());
+        self.memory.write_all_at(&entry, AQ).unwrap();
+        self.set(regs::AQ_PROD_DB_OFF, 1);
+        let completion: [u8; 4] = self.bytes(ACQ);
+        assert_eq!(completion, [0, 0, 0, phase], "the command succeeds");
+    }
+}
+
+#[test]
+fn a_register_is_read_through_guest_memory() {
+    let server = start(Config::default());
+    let mut guest = Guest::new(&server);
+    guest.set_response_address(BASE + RESPONSE);
+    assert_eq!(guest.get(regs::VERSION_OFF), [1, 0, 0, 0, 3, 0, 0, 0]);
+    assert_eq!(guest.get(regs::DEV_STS_OFF)[..4], [2, 0, 0x58, 0]);
+    server.stop();
+}
+
+#[test]
+fn without_bus_mastering_nothing_is_written_to_guest_memory() {
+    let server = start(Config::default());
+    let mut guest = Guest::new(&server);
+    guest.set_response_address(BASE + RESPONSE);
+    let command = vefa_pci::regs::COMMAND as u64;
+    guest.client.write(CONFIG_REGION, command, &[0, 0]);
+    assert_eq!(guest.get(regs::VERSION_OFF), [0; 8]);
+    server.stop();
+}
+
+#[test]
+fn after_an_unmap_nothing_is_written_to_guest_memory() {
+    let server = start(Config::default());
+    let mut guest = Guest::new(&server);
+    guest.set_response_address(BASE + RESPONSE);
+    guest
+        .client
+        .ok(Command::DmaUnmap, &dma_unmap(0, BASE, SIZE));
+    assert_eq!(guest.get(regs::VERSION_OFF), [0; 8]);
+    server.stop();
+}
+
+#[test]
+fn a_window_that_is_read_only_is_not_written() {
+    let server = start(Config::default());
+    let mut guest = Guest::new(&server);
+    let window = dma_map(READ, 0, BASE + SIZE, 0x1000);
+    let fd = guest.memory.try_clone().unwrap();
+    guest
+        .client
+        .ok_with(Command::DmaMap, &window, &[fd.as_fd()]);
+    guest.set_response_address(BASE + SIZE);
+    assert_eq!(guest.get(regs::VERSION_OFF), [0; 8]);
+    server.stop();
+}
+
+#[test]
+fn an_access_may_span_windows() {
+    let server = start(Config::default());
+    let mut guest = Guest::new(&server);
+    let window = dma_map(READ | WRITE, 0x5000, BASE + SIZE, 0x1000);
+    let fd = guest.memory.try_clone().unwrap();
+    guest
+        .client
+        .ok_with(Command::DmaMap, &window, &[fd.as_fd()]);
+    guest.set_response_address(BASE + SIZE - 4);
+    guest.get(regs::VERSION_OFF);
+    assert_eq!(guest.bytes(SIZE - 4), [1, 0, 0, 0]);
+    assert_eq!(guest.bytes(0x5000), [3, 0, 0, 0]);
+    server.stop();
+}
+
+#[test]
+fn a_reset_of_the_function_forgets_what_the_driver_set() {
+    let server = start(Config::default());
+    let mut guest = Guest::new(&server);
+    guest.set_response_address(BASE + RESPONSE);
+    guest.client.ok(Command::DeviceReset, &[]);
+    guest.client.enable();
+    assert_eq!(guest.get(regs::VERSION_OFF), [0; 8]);
+    server.stop();
+}
+
+#[test]
+fn keep_alive_events_come_without_the_guest_doing_anything() {
+    let period = Duration::from_millis(20);
+    let server = start(Config {
+        api_version: ApiVersion::V0_1,
+        keep_alive_ms: period.as_millis() as u64,
+        ..Config::default()
+    });
+    let mut guest = Guest::new(&server);
+    let vector = interrupt();
+    let connect = words(&[20, EVENTFD_TRIGGER, 2, 0, 1]);
+    guest
+        .client
+        .ok_with(Command::DeviceSetIrqs, &connect, &[vector.as_fd()]);
+    guest.set_up_queues();
+    guest.enable_keep_alive();
+    count(&vector);
+
+    let started = Instant::now();
+    let mut events = 0;
+    while events < 3 {
+        assert!(
+            started.elapsed() < Duration::from_secs(10),
+            "{events} events"
+        );
+        std::thread::sleep(Duration::from_millis(1));
+        events += count(&vector);
+    }
+    assert!(started.elapsed() >= 2 * period);
+    server.stop();
+}
+
+#[test]
+fn objects_and_counters_survive_on_the_control_socket_when_the_client_leaves() {
+    let server = start(Config::default());
+    let mut guest = Guest::new(&server);
+    guest.set_response_address(BASE + RESPONSE);
+    guest.get(regs::VERSION_OFF);
+    drop(guest);
+    // The next client is served only once the one before has been dealt with.
+    server.client();
+    let answer = server.control().request(r#"{"op":"counters"}"#);
+    assert_eq!(answer["counters"]["register_reads"], 1);
+    server.stop();
+}
+
+#[test]
+fn the_next_client_gets_a_device_after_power_on() {
+    let server = start(Config::default());
+    let mut guest = Guest::new(&server);
+    guest.set_response_address(BASE + RESPONSE);
+    drop(guest);
+    let mut next = server.client();
+    let command = vefa_pci::regs::COMMAND as u64;
+    assert_eq!(next.read(CONFIG_REGION, command, 2), [0, 0]);
+    // The memory of the client before is gone: its place is free.
+    next.ok(Command::DmaMap, &dma_map(READ, 0, BASE, SIZE));
+    server.stop();
+}
+
+#[test]
+fn a_second_client_is_turned_away_while_the_first_goes_on() {
+    let server = start(Config::default());
+    let mut first = server.client();
+    assert!(server.new_client().receive().is_none());
+    assert_eq!(first.read(CONFIG_REGION, 0, 2), [0x0f, 0x1d]);
+    server.stop();
+}
