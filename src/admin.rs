@@ -220,8 +220,13 @@ impl Admin {
             .inspect_err(|error| dev_err!(dev, "BAR {LLQ_BAR} not reserved: {error:?}\n"))?;
 
         let registers = Registers::new(dev, bar)?;
-        reset(dev, &registers, Reason::Normal)
-            .map_err(|error| if error == ETIME { EPROBE_DEFER } else { error })?;
+        reset(dev, &registers, Reason::Normal).map_err(|error| {
+            if error == ETIME {
+                EPROBE_DEFER
+            } else {
+                error
+            }
+        })?;
         let version = api_version(dev, &registers)?;
         let limits = Limits::read(dev, &registers)?;
         enabled.set_dma_limits(pdev, limits.dma_address_bits)?;

@@ -42,10 +42,8 @@ use kernel::{
 const DEPTH: u16 = 16;
 
 /// The groups that the driver wants to hear of, one bit each.
-pub(crate) const GROUPS: u32 = 1 << ADMIN_FATAL_ERROR
-    | 1 << ADMIN_WARNING
-    | 1 << ADMIN_NOTIFICATION
-    | 1 << ADMIN_KEEP_ALIVE;
+pub(crate) const GROUPS: u32 =
+    1 << ADMIN_FATAL_ERROR | 1 << ADMIN_WARNING | 1 << ADMIN_NOTIFICATION | 1 << ADMIN_KEEP_ALIVE;
 
 /// The AENQ of one device.
 #[pin_data]
@@ -117,7 +115,9 @@ impl Aenq {
             return Ok(None);
         }
         dma_mb(Read);
-        Ok(Some(io_project!(self.entries, [try: at.index()]).copy_read()))
+        Ok(Some(
+            io_project!(self.entries, [try: at.index()]).copy_read(),
+        ))
     }
 
     fn handle(&self, entry: &AdminAenqEntry) {

@@ -116,7 +116,9 @@ impl EventRing {
             return Ok(None);
         }
         dma_mb(Read);
-        Ok(Some(io_project!(self.entries, [try: at.index()]).copy_read()))
+        Ok(Some(
+            io_project!(self.entries, [try: at.index()]).copy_read(),
+        ))
     }
 
     fn handle(&self, entry: &AdminEqe) {

@@ -293,8 +293,7 @@ fn host_info(bdf: u16) -> AdminHostInfo {
 
 fn send_host_info(dev: &Device<Bound>, bdf: u16, queue: &AdminQueue) -> Result {
     let info = host_info(bdf);
-    let buffer: ControlBuffer =
-        CoherentBox::from_slice(dev, info.as_bytes(), GFP_KERNEL)?.into();
+    let buffer: ControlBuffer = CoherentBox::from_slice(dev, info.as_bytes(), GFP_KERNEL)?.into();
     queue.exec_with(
         &SetHostInfo {
             buffer_addr: buffer.dma_address(),
@@ -322,7 +321,10 @@ mod tests {
             *to = from;
         }
         let network = GetFeature::<NetworkAttr>::reply(response)?;
-        assert_eq!(network.addr, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
+        assert_eq!(
+            network.addr,
+            [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
+        );
         assert_eq!(network.mtu, 0x1413_1211);
         let hints = GetFeature::<HwHints>::reply(response)?;
         assert_eq!(hints.mmio_read_timeout, 0x0201);

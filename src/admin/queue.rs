@@ -237,8 +237,7 @@ impl AdminQueue {
         let entry = self
             .transact(&title, C::OPCODE, C::KILLABLE, request.as_bytes(), buffer)
             .inspect_err(|_| self.stats.cmds_err.inc())?;
-        let (response, _) =
-            C::Response::read_from_prefix(entry.as_bytes()).map_err(|_| EINVAL)?;
+        let (response, _) = C::Response::read_from_prefix(entry.as_bytes()).map_err(|_| EINVAL)?;
         Ok(C::reply(response))
     }
 

@@ -61,11 +61,11 @@ pub(crate) fn reset(dev: &Device, registers: &Registers, reason: Reason) -> Resu
     // The reset clears it.
     registers.set_answer_address();
     wait(registers, timeout, |status| status.reset_in_progress())
-    .inspect_err(|_| dev_err!(dev, "reset did not begin ({reason:?})\n"))?;
+        .inspect_err(|_| dev_err!(dev, "reset did not begin ({reason:?})\n"))?;
 
     registers.write(DEV_CTL::zeroed());
     wait(registers, timeout, |status| !status.reset_in_progress())
-    .inspect_err(|_| dev_err!(dev, "reset did not end ({reason:?})\n"))
+        .inspect_err(|_| dev_err!(dev, "reset did not end ({reason:?})\n"))
 }
 
 /// Checks that the device can be used.
@@ -83,11 +83,7 @@ pub(crate) fn check_ready(dev: &Device, registers: &Registers) -> Result {
 }
 
 /// Waits for the status to become something. The device may fail to answer meanwhile.
-fn wait(
-    registers: &Registers,
-    timeout: Delta,
-    reached: impl Fn(DEV_STS) -> bool,
-) -> Result {
+fn wait(registers: &Registers, timeout: Delta, reached: impl Fn(DEV_STS) -> bool) -> Result {
     let start = Instant::<Monotonic>::now();
     let mut pause = POLL_INTERVAL_MIN;
     loop {

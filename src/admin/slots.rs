@@ -169,10 +169,15 @@ mod tests {
         let mut slots = Slots::new();
         let issued = slots.issue().ok_or(kernel::error::code::EINVAL)?;
         // Same slot, other count; and a slot without a command.
-        assert!(slots.complete(&completion(issued.id ^ 1 << SLOT_BITS)).is_none());
+        assert!(slots
+            .complete(&completion(issued.id ^ 1 << SLOT_BITS))
+            .is_none());
         assert!(slots.complete(&completion(issued.id ^ 1)).is_none());
         // Reserved bits above the id do not count.
-        assert_eq!(slots.complete(&completion(issued.id | 0xf000)), Some(issued.slot));
+        assert_eq!(
+            slots.complete(&completion(issued.id | 0xf000)),
+            Some(issued.slot)
+        );
         Ok(())
     }
 }

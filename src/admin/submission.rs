@@ -161,10 +161,7 @@ mod tests {
     fn a_short_entry_is_header_and_payload() {
         let entry = AdminAqEntry::new(HEADER, &[1, 2, 3, 4, 5]);
         let mut expected = [0_u8; 64];
-        for (to, from) in expected
-            .iter_mut()
-            .zip([0x23, 0x01, 5, 1, 1, 2, 3, 4, 5])
-        {
+        for (to, from) in expected.iter_mut().zip([0x23, 0x01, 5, 1, 1, 2, 3, 4, 5]) {
             *to = from;
         }
         assert!(entry.as_bytes() == expected);
@@ -195,7 +192,11 @@ mod tests {
         assert!(short.as_bytes().ends_with(&payload));
         let long = AdminAqEntryV2::new(HEADER, &payload);
         assert_eq!(
-            long.as_bytes().iter().skip(12).filter(|b| **b == 0xff).count(),
+            long.as_bytes()
+                .iter()
+                .skip(12)
+                .filter(|b| **b == 0xff)
+                .count(),
             MAX_PAYLOAD
         );
     }

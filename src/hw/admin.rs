@@ -404,6 +404,23 @@ rdma::wire! {
 }
 
 rdma::wire! {
+    /// `device_caps`: RDMA read.
+    pub(crate) const ADMIN_FEATURE_DEVICE_ATTR_DESC_RDMA_READ_MASK: u32 = 1 << 0;
+    /// `device_caps`: retries when the receiver is not ready.
+    pub(crate) const ADMIN_FEATURE_DEVICE_ATTR_DESC_RNR_RETRY_MASK: u32 = 1 << 1;
+    /// `device_caps`: polling of 128 bytes of data.
+    pub(crate) const ADMIN_FEATURE_DEVICE_ATTR_DESC_DATA_POLLING_128_MASK: u32 = 1 << 2;
+    /// `device_caps`: RDMA write.
+    pub(crate) const ADMIN_FEATURE_DEVICE_ATTR_DESC_RDMA_WRITE_MASK: u32 = 1 << 3;
+    /// `device_caps`: receives of writes with immediate data without a receive work request.
+    pub(crate) const ADMIN_FEATURE_DEVICE_ATTR_DESC_UNSOLICITED_WRITE_RECV_MASK: u32 = 1 << 4;
+    /// `device_caps`: event counters.
+    pub(crate) const ADMIN_FEATURE_DEVICE_ATTR_DESC_EVENT_COUNTERS_MASK: u32 = 1 << 5;
+    /// `device_caps`: work request ids of 64 bits.
+    pub(crate) const ADMIN_FEATURE_DEVICE_ATTR_DESC_SQ_64_BIT_REQ_ID_MASK: u32 = 1 << 10;
+}
+
+rdma::wire! {
     /// Bits of a command id.
     pub(crate) const ADMIN_AQ_COMMON_DESC_COMMAND_ID_MASK: u16 = 0xfff;
     /// Phase bit of a submission entry's flags.

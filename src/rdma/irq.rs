@@ -207,7 +207,7 @@ impl<T: Handler> Registration<T> {
         let this = cookie.cast_const().cast::<Self>();
         // SAFETY: By the safety requirements the field is initialised and lives on; the fields
         // after it may not be initialised yet, so no reference to the whole is made.
-        let handler = unsafe { &*(&raw const (*this).handler) };
+        let handler = unsafe { &(*this).handler };
         handler.handle();
         bindings::irqreturn::IRQ_HANDLED
     }

@@ -88,9 +88,7 @@ impl Enabled {
             bindings::pci_read_config_word(pdev, bindings::PCI_COMMAND as c_int, &mut command)
         };
         // A device that is gone reads as all ones.
-        read != 0
-            || command == u16::MAX
-            || u32::from(command) & bindings::PCI_COMMAND_MASTER == 0
+        read != 0 || command == u16::MAX || u32::from(command) & bindings::PCI_COMMAND_MASTER == 0
     }
 
     /// Tells the DMA layer how many bits an address may have, and that a segment may be of any

@@ -39,7 +39,9 @@ impl Semaphore {
     ///
     /// Returns whether it was taken. Dropping the [`Held`] gives it back.
     pub fn down_timeout(&self, timeout_ms: Msecs) -> Option<Held<'_>> {
-        let jiffies = msecs_to_jiffies(timeout_ms).try_into().unwrap_or(c_long::MAX);
+        let jiffies = msecs_to_jiffies(timeout_ms)
+            .try_into()
+            .unwrap_or(c_long::MAX);
         // SAFETY: The semaphore is initialised; callers of this function may sleep.
         let taken = unsafe { bindings::down_timeout(self.inner.get(), jiffies) } == 0;
         taken.then_some(Held(self))
