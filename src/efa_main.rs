@@ -4,22 +4,19 @@
 
 #![forbid(unsafe_code)]
 
+mod admin;
 mod ah_cache;
+mod device;
+mod driver;
+mod hw;
+mod quarantine;
+mod uapi;
+mod verbs;
 
-use kernel::prelude::*;
-
-struct EfaModule;
-
-impl kernel::Module for EfaModule {
-    fn init(_module: &'static ThisModule) -> Result<Self> {
-        Ok(EfaModule)
-    }
-}
-
-module! {
-    type: EfaModule,
+kernel::module_driver!(<T>, rdma::pci_driver::Adapter<T>, {
+    type: driver::Efa,
     name: "efa",
     authors: ["The efa-rs authors"],
     description: "Elastic Fabric Adapter (EFA)",
     license: "GPL",
-}
+});

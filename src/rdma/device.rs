@@ -7,6 +7,7 @@
 use crate::{
     bindings,
     callbacks::Callbacks,
+    pci::dev_as_raw,
     provider::Provider, //
 };
 use core::{
@@ -26,11 +27,6 @@ use kernel::{
     types::Opaque, //
 };
 
-/// The `struct device` behind the kernel crate's type, which is a transparent wrapper.
-fn as_raw_device(device: &device::Device<device::Bound>) -> *mut bindings::device {
-    core::ptr::from_ref(device).cast_mut().cast()
-}
-
 /// What the core is told about a device when it is registered.
 pub struct Identity<'a> {
     /// Name pattern; `%d` in it becomes a free number.
@@ -40,7 +36,7 @@ pub struct Identity<'a> {
     /// Number of ports.
     pub ports: u32,
     /// Number of completion vectors, at least 1.
-    pub completion_vectors: u32,
+    pub completion_vectors: usize,
 }
 
 /// The RDMA core's device with room for a pointer to the driver's.
@@ -170,7 +166,7 @@ impl<'a, P: Provider> Registration<'a, P> {
             (*ibdev).phys_port_cnt = identity.ports;
             (*ibdev).num_comp_vectors = vectors;
             (*(&raw mut (*ibdev).__bindgen_anon_1).cast::<bindings::device>()).parent =
-                as_raw_device(parent);
+                dev_as_raw(parent);
             bindings::ib_set_device_ops(ibdev, &Callbacks::<P>::OPS);
         }
 
@@ -179,7 +175,7 @@ impl<'a, P: Provider> Registration<'a, P> {
             bindings::ib_register_device(
                 ibdev,
                 identity.name_pattern.as_char_ptr(),
-                as_raw_device(parent),
+                dev_as_raw(parent),
             )
         })?;
 

@@ -76,3 +76,36 @@ impl<C, T> Object<C, T> {
         unsafe { (*raw.cast::<Self>()).data.assume_init_read() }
     }
 }
+
+#[kernel::macros::kunit_tests(rdma_object)]
+mod tests {
+    use super::*;
+    use kernel::{
+        prelude::*,
+        sync::Arc, //
+    };
+
+    type TestObject = Object<u64, Arc<u32>>;
+
+    #[test]
+    fn the_cores_part_comes_first_and_the_private_part_is_dropped_once() -> Result {
+        let mut memory = KBox::new(MaybeUninit::<TestObject>::zeroed(), GFP_KERNEL)?;
+        let raw: *mut u64 = memory.as_mut_ptr().cast();
+        let private = Arc::new(7, GFP_KERNEL)?;
+
+        // SAFETY: `raw` points to zeroed memory of the right size; the object is created, used and
+        // destroyed once, in this order.
+        let taken = unsafe {
+            *raw = 5;
+            TestObject::fill(raw, private.clone());
+            assert_eq!(**TestObject::data(raw), 7);
+            assert_eq!(*raw, 5);
+            TestObject::take(raw)
+        };
+
+        assert!(Arc::into_unique_or_drop(private.clone()).is_none());
+        drop(taken);
+        assert!(Arc::into_unique_or_drop(private).is_some());
+        Ok(())
+    }
+}

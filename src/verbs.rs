@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The verbs, one file per object.
+//!
+//! Not implemented yet: completion queues, queue pairs, memory regions, completion counters and
+//! port counters.
+
+pub(crate) mod ah;
+pub(crate) mod device;
+pub(crate) mod pd;
+pub(crate) mod port;
+pub(crate) mod stats;
+pub(crate) mod ucontext;
+
+use crate::{
+    device::Device,
+    driver::Efa,
+    uapi::UVERBS_ABI_VERSION, //
+};
+use kernel::{
+    fmt,
+    prelude::*, //
+};
+use rdma::{
+    attr::{
+        AhAttr,
+        DeviceAttr,
+        DriverId,
+        Gid,
+        LinkLayer,
+        PortAttr,
+        PortImmutable, //
+    },
+    provider::Provider,
+    stats::CounterDesc,
+    udata::Udata, //
+};
+
+impl Provider for Efa {
+    type Module = crate::DriverModule;
+    type Data<'a> = Device<'a>;
+    type UContext = ucontext::UContext;
+    type Pd = pd::Pd;
+    type Ah = ah::Ah;
+
+    const DRIVER_ID: DriverId = DriverId::EFA;
+    const UVERBS_ABI_VERSION: u32 = UVERBS_ABI_VERSION;
+    // Opening a context accepts requests longer than the driver knows, so the promise would not
+    // hold; nor does user space need it to be made.
+    const ROBUST_UDATA: bool = false;
+    const DEVICE_COUNTERS: &'static [CounterDesc] = &stats::DEVICE_COUNTERS;
+
+    fn query_device(dev: &Device<'_>, udata: Option<&Udata<'_>>) -> Result<DeviceAttr> {
+        device::query(dev, udata)
+    }
+
+    fn write_firmware_version(dev: &Device<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
+        device::write_firmware_version(dev, out)
+    }
+
+    fn query_port(dev: &Device<'_>, _port: u32) -> Result<PortAttr> {
+        Ok(port::query(dev))
+    }
+
+    fn query_port_speed(dev: &Device<'_>, _port: u32) -> Result<u64> {
+        Ok(port::speed(dev))
+    }
+
+    fn port_immutable(_dev: &Device<'_>, _port: u32) -> Result<PortImmutable> {
+        Ok(port::IMMUTABLE)
+    }
+
+    fn link_layer(_dev: &Device<'_>, _port: u32) -> LinkLayer {
+        LinkLayer::Unspecified
+    }
+
+    fn query_gid(dev: &Device<'_>, _port: u32, index: u32) -> Result<Gid> {
+        port::gid(dev, index)
+    }
+
+    fn query_pkey(_dev: &Device<'_>, _port: u32, index: u16) -> Result<u16> {
+        port::pkey(index)
+    }
+
+    fn alloc_ucontext(dev: &Device<'_>, udata: &Udata<'_>) -> Result<ucontext::UContext> {
+        ucontext::alloc(dev, udata)
+    }
+
+    fn dealloc_ucontext(dev: &Device<'_>, ucontext: ucontext::UContext) {
+        ucontext::dealloc(dev, ucontext);
+    }
+
+    fn alloc_pd(dev: &Device<'_>, udata: &Udata<'_>) -> Result<pd::Pd> {
+        pd::alloc(dev, udata)
+    }
+
+    fn dealloc_pd(dev: &Device<'_>, pd: pd::Pd) {
+        pd::dealloc(dev, pd);
+    }
+
+    fn create_ah(
+        dev: &Device<'_>,
+        pd: &pd::Pd,
+        attr: &AhAttr,
+        udata: &Udata<'_>,
+    ) -> Result<ah::Ah> {
+        ah::create(dev, pd, attr, udata)
+    }
+
+    fn destroy_ah(dev: &Device<'_>, ah: ah::Ah) {
+        ah::destroy(dev, ah);
+    }
+
+    fn read_device_counters(dev: &Device<'_>, values: &mut [u64]) -> Result {
+        stats::read_device_counters(dev, values);
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! User contexts: each has a user access region (UAR) of the device, the part of its doorbells that
+//! a process may reach.
+
+use crate::{
+    admin::commands::{
+        AllocUar,
+        DeallocUar, //
+    },
+    device::Device,
+    uapi::*, //
+};
+use kernel::{
+    prelude::*,
+    types::ScopeGuard, //
+};
+use rdma::{
+    ratelimited,
+    udata::Udata, //
+};
+
+/// The user context of an open device file.
+pub(crate) struct UContext {
+    /// The reset generation in which the device handed the UAR out.
+    generation: u32,
+    /// The device's number of the UAR.
+    uarn: u16,
+}
+
+/// Opens a user context.
+///
+/// A request longer than the driver knows is accepted, whatever it says: user space learns from
+/// the response what was understood.
+///
+/// # Errors
+///
+/// - `EOPNOTSUPP`: the device has a limit that user space does not know.
+/// - `ENOMEM`: the device has no UAR left.
+/// - `EFAULT`: the request cannot be read or the response not written. The UAR is given back.
+/// - What the admin queue fails with.
+pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<UContext> {
+    try_alloc(dev, udata).inspect_err(|_| dev.stats.alloc_ucontext_err.inc())
+}
+
+fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<UContext> {
+    let request = udata.read_known_request::<IbvAllocUcontextCmd>()?;
+    let queues = &dev.features().queues;
+    check_user_knows_limits(
+        request.supported_caps,
+        queues.max_tx_batch,
+        queues.min_sq_depth,
+    )?;
+
+    let ucontext = UContext {
+        // Read first: should a reset come in between, the UAR counts as one from before it.
+        generation: dev.admin.generation(),
+        uarn: dev.admin.exec(&AllocUar)?,
+    };
+    let ucontext = ScopeGuard::new_with_data(ucontext, |ucontext| dealloc(dev, ucontext));
+
+    udata.respond(&IbvAllocUcontextResp {
+        comp_mask: 0,
+        cmds_supp_udata_mask: USER_CMDS_SUPP_UDATA_QUERY_DEVICE | USER_CMDS_SUPP_UDATA_CREATE_AH,
+        sub_cqs_per_cq: queues.sub_cqs_per_cq,
+        inline_buf_size: dev.inline_buf_size(),
+        max_llq_size: queues.max_llq_size,
+        max_tx_batch: queues.max_tx_batch,
+        min_sq_wr: queues.min_sq_depth,
+        inline_buf_size_ex: dev.inline_buf_size_ex(),
+        reserved_b0: [0; 2],
+    })?;
+    Ok(ucontext.dismiss())
+}
+
+/// Closes a user context.
+pub(crate) fn dealloc(dev: &Device<'_>, ucontext: UContext) {
+    if !dev.is_current(ucontext.generation) {
+        return;
+    }
+    let uarn = ucontext.uarn;
+    if let Err(error) = dev.admin.exec(&DeallocUar { uarn }) {
+        ratelimited!(dev_warn!(
+            dev.pdev,
+            "dealloc_ucontext: UAR {uarn} was not taken back ({error:?}); it stays out of use \
+             until the device is reset\n"
+        ));
+    }
+}
+
+/// Checks that user space knows each limit that the device has.
+fn check_user_knows_limits(supported_caps: u32, max_tx_batch: u16, min_sq_depth: u16) -> Result {
+    let limits = [
+        (max_tx_batch, ALLOC_UCONTEXT_CMD_SUPP_CAPS_TX_BATCH),
+        (min_sq_depth, ALLOC_UCONTEXT_CMD_SUPP_CAPS_MIN_SQ_WR),
+    ];
+    if limits
+        .iter()
+        .any(|(limit, known)| *limit != 0 && supported_caps & known == 0)
+    {
+        return Err(EOPNOTSUPP);
+    }
+    Ok(())
+}
+
+#[kernel::macros::kunit_tests(efa_ucontext)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_that_user_space_does_not_know_is_refused() {
+        const BATCH: u32 = ALLOC_UCONTEXT_CMD_SUPP_CAPS_TX_BATCH;
+        const MIN_WR: u32 = ALLOC_UCONTEXT_CMD_SUPP_CAPS_MIN_SQ_WR;
+        for (caps, max_tx_batch, min_sq_depth, expected) in [
+            (0, 0, 0, Ok(())),
+            (0, 16, 0, Err(EOPNOTSUPP)),
+            (0, 0, 16, Err(EOPNOTSUPP)),
+            (BATCH, 16, 0, Ok(())),
+            (BATCH, 16, 16, Err(EOPNOTSUPP)),
+            (MIN_WR, 16, 16, Err(EOPNOTSUPP)),
+            (BATCH | MIN_WR, 16, 16, Ok(())),
+        ] {
+            let result = check_user_knows_limits(caps, max_tx_batch, min_sq_depth);
+            assert_eq!(result, expected);
+        }
+    }
+}
