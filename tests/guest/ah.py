@@ -157,7 +157,7 @@ def recycled_pd_gets_a_fresh_handle(test):
 def pd_with_number(context, number):
     """A PD that has a given number, and those that came before it."""
     others = []
-    while len(others) < 300:
+    while len(others) < 100:
         pd = context.alloc_pd()
         if pd.number == number:
             return pd, others

@@ -41,6 +41,10 @@ class Device:
         """The live objects of one kind (`pd`, `ah`, `uar`, `eq`), each with its owner."""
         return [entry for entry in self.ask("objects", detail=True)["detail"] if entry["kind"] == kind]
 
+    def next_seq(self):
+        """The sequence number of the command log's next entry."""
+        return self.ask("log", since=2**63)["next"]
+
     def log(self, since=0):
         return self.ask("log", since=since)["log"]
 
