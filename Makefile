@@ -21,7 +21,7 @@ test-full:
 	@scripts/test full
 
 help:
-	@cat Documentation/help.txt
+	@scripts/help
 
 clean:
 	@rm -rf build

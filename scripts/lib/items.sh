@@ -5,9 +5,11 @@
 
 # explain_failure: one line for what a person can put right; else the end of the log.
 explain_failure() {
-    local package
+    local package free
+    free=$(df -Pm "$EFA_CACHE" | awk 'NR == 2 { print $4 }')
     package=$(sed -nE "s/.*Unable to locate package ([^ ]+).*/\1/p; s/.*Package '?([^ ']+)'? has no installation candidate.*/\1/p" "$log" | head -1)
-    if grep -q 'No space left on device' "$log"; then
+    # On a full disk not even the log can say so.
+    if [ "$free" -lt 8 ] || grep -q 'No space left on device' "$log"; then
         say "error: $item: no space left in $EFA_CACHE: free some, or set EFA_CACHE to a larger disk, and run the same command again"
     elif [ -n "$package" ]; then
         say "error: $item: $EFA_MIRROR has no package $package: check EFA_MIRROR, or take it out of scripts/items (log: $log)"
@@ -33,7 +35,6 @@ make_item() {
     target=$(item_dir "$item")
     [ ! -d "$target" ] || return 0
     work=$EFA_CACHE/partial/$(basename "$target") log=$EFA_CACHE/log/$item.log
-    mkdir -p "$work"
 
     exec 9>"$EFA_CACHE/lock/$item"
     flock -n 9 || { say "[$item] waiting for another set-up that is making it"; flock 9; }

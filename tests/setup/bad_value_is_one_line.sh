@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A bad value on make's command line is refused in one line, before any work.
+
+# shellcheck source=tests/setup/lib/toy.sh
+. "$(dirname "$0")/lib/toy.sh"
+
+unset KERNEL DRIVER T JSON KDIR V MAKEFLAGS
+cd "$TREE"
+expect_one_line "KERNEL is stock or test, not 'tset'" make KERNEL=tset
+expect_one_line 'KERNEL=debug is not there yet' make test KERNEL=debug
+expect_one_line "DRIVER is rust or c, not 'C'" make run DRIVER=C
+expect_one_line 'no C driver' make run DRIVER=c
+expect_one_line "T is the beginning of a test's name" make test T='a b'
+expect_one_line 'cannot write JSON=/nonexistent/x.json' make run JSON=/nonexistent/x.json
+expect_one_line 'KDIR is for building the module alone' make run KDIR=/
+expect_one_line "there is no item 'kernel'" scripts/setup kernel
+EFA_CACHE="$TOY/a b" expect_one_line 'has a space or a colon' make
+EFA_CACHE=cache expect_one_line 'must be an absolute path' make
+[ ! -e "$EFA_CACHE" ] || flunk "work was begun"
