@@ -163,6 +163,11 @@ impl Journal {
         self.logged + 1
     }
 
+    /// The sequence number of the next entry.
+    pub fn next_seq(&self) -> u64 {
+        self.logged + 1
+    }
+
     /// Entries that the log no longer holds.
     pub fn dropped(&self) -> u64 {
         self.dropped
