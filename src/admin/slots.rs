@@ -49,10 +49,13 @@ pub(crate) struct Issued {
 
 impl Slots {
     /// All slots free.
+    ///
+    /// The count begins at 1: an entry that the device has not written yet has id 0, and no
+    /// command of the first pass over the ring has that.
     pub(crate) const fn new() -> Self {
         Self {
             slots: [Slot::Free; DEPTH as usize],
-            issued: 0,
+            issued: 1,
         }
     }
 
@@ -117,6 +120,15 @@ mod tests {
         assert_eq!(command_id(31, 127), 0xfff);
         assert_eq!(command_id(31, 128), 31);
         assert_eq!(command_id(7, u16::MAX), 0xfe7);
+    }
+
+    #[test]
+    fn an_entry_of_zeroes_completes_nothing_in_the_first_pass() {
+        let mut slots = Slots::new();
+        for _ in 0..DEPTH {
+            assert!(slots.issue().is_some());
+            assert!(slots.complete(&completion(0)).is_none());
+        }
     }
 
     #[test]
