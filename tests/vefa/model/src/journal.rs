@@ -12,7 +12,7 @@ use crate::names::{AenqGroup, Opcode, ResetReason, Status};
 use crate::rules::{Breach, Violations};
 
 /// Most log entries that are kept; older ones are dropped and counted.
-pub const LOG_CAPACITY: usize = 65_536;
+const LOG_CAPACITY: usize = 65_536;
 
 /// One admin command, or a reset (command `reset` or `function_reset`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -163,11 +163,6 @@ impl Journal {
         self.logged + 1
     }
 
-    /// The sequence number of the next entry.
-    pub fn next_seq(&self) -> u64 {
-        self.logged + 1
-    }
-
     /// Entries that the log no longer holds.
     pub fn dropped(&self) -> u64 {
         self.dropped
@@ -193,5 +188,23 @@ impl Journal {
             status,
             fields,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_bounded_and_says_what_it_dropped() {
+        let mut journal = Journal::new();
+        for id in 0..LOG_CAPACITY + 11 {
+            let status = Some(Status::Success);
+            journal.command("alloc_pd".to_owned(), id as u16, status, Map::new());
+        }
+        let log = journal.log_since(0);
+        assert_eq!(log.len(), LOG_CAPACITY);
+        assert_eq!(log[0].seq, 12);
+        assert_eq!(journal.dropped(), 11);
     }
 }

@@ -221,3 +221,40 @@ fn lowest_free<'a>(taken: impl ExactSizeIterator<Item = &'a u16>, max: u32) -> O
     }
     u16::try_from(free).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ah(pd: u16, n: u32) -> Ah {
+        let mut gid = [0; 16];
+        gid[12..].copy_from_slice(&n.to_be_bytes());
+        Ah { pd, gid: Gid(gid) }
+    }
+
+    #[test]
+    fn ah_numbers_go_round_without_ever_being_reserved_ones() {
+        let mut objects = Objects::default();
+        let pd = objects.alloc_pd(1).unwrap();
+        let kept = objects.create_ah(10, ah(pd, u32::MAX)).unwrap();
+        let mut last = 0;
+        for n in 0..140_000 {
+            let number = objects.create_ah(10, ah(pd, n)).unwrap();
+            assert!(number != 0 && number != 0xffff && number != kept);
+            assert_ne!(number, last);
+            objects.destroy_ah(number);
+            last = number;
+        }
+        assert_eq!(objects.counts()["ah"], 1);
+    }
+
+    #[test]
+    fn as_many_ahs_as_there_are_numbers_can_live() {
+        let mut objects = Objects::default();
+        let pd = objects.alloc_pd(1).unwrap();
+        for n in 0..0xfffe {
+            assert!(objects.create_ah(u32::MAX, ah(pd, n)).is_some());
+        }
+        assert_eq!(objects.create_ah(u32::MAX, ah(pd, 0xfffe)), None);
+    }
+}
