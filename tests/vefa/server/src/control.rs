@@ -2,7 +2,7 @@
 //! The control socket: one JSON object a line from the client, one a line back.
 
 use crate::outbox::{Outbox, OutboxError};
-use serde_json::Value;
+use serde_json::{json, Value};
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -10,6 +10,15 @@ use vefa_model::{ControlReply, ControlRequest};
 
 /// Most bytes of a request, its newline not counted.
 pub const MAX_LINE: usize = 64 << 10;
+
+/// What a client can ask for.
+#[derive(Debug, PartialEq)]
+pub enum Request {
+    /// Whether a vfio-user client is attached, and what it has set up.
+    Status,
+    /// Of the device, except for `quit`, which the server carries out.
+    Device(ControlRequest),
+}
 
 /// One client of the control socket. Never blocks.
 pub struct ControlClient {
@@ -41,7 +50,7 @@ impl ControlClient {
     /// # Errors
     ///
     /// That of `read`; the client is then of no more use.
-    pub fn receive(&mut self) -> std::io::Result<Vec<Result<ControlRequest, ControlReply>>> {
+    pub fn receive(&mut self) -> std::io::Result<Vec<Result<Request, ControlReply>>> {
         let mut chunk = [0; 16 << 10];
         let mut requests = Vec::new();
         match self.socket.read(&mut chunk) {
@@ -147,14 +156,18 @@ impl LineBuffer {
     }
 }
 
-fn parse(line: Line) -> Result<ControlRequest, ControlReply> {
+fn parse(line: Line) -> Result<Request, ControlReply> {
     let line = line.map_err(|LineTooLong| {
         ControlReply::refused(format!("a request is longer than {MAX_LINE} bytes"))
     })?;
     // Syntax first: serde's message for a tagged enum says nothing of where the text went wrong.
     let value: Value = serde_json::from_slice(&line)
         .map_err(|error| ControlReply::refused(format!("not JSON: {error}")))?;
-    serde_json::from_value(value).map_err(ControlReply::refused)
+    if value == json!({"op": "status"}) {
+        return Ok(Request::Status);
+    }
+    let request = serde_json::from_value(value).map_err(ControlReply::refused)?;
+    Ok(Request::Device(request))
 }
 
 #[cfg(test)]

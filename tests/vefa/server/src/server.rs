@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The loop that waits for clients, requests, due work and the signal to stop.
 
-use crate::control::ControlClient;
+use crate::control::{ControlClient, Request};
 use crate::device::Device;
 use crate::log::note;
 use crate::socket::Listener;
@@ -99,7 +99,7 @@ impl Server {
         let room = self.control_clients.len() < MAX_CONTROL_CLIENTS;
         let mut fds = vec![
             PollFd::from_borrowed_fd(stop, PollFlags::IN),
-            PollFd::new(&self.listener, PollFlags::IN),
+            PollFd::new(&self.listener, listen(self.client.is_none())),
             PollFd::new(&self.control_listener, listen(room)),
         ];
         fds.extend(self.control_clients.iter().map(|client| {
@@ -137,20 +137,16 @@ impl Server {
         Ok(())
     }
 
-    /// Takes a new client where there is none; QEMU learns at once that the device is taken.
+    /// Takes a new client where there is none. Else it waits: the end of a QEMU can be seen a little before
+    /// its socket closes, and the next one must not be turned away for that.
     fn accept_client(&mut self) -> Result<()> {
-        let Some(socket) = self.listener.accept().context("accept a client")? else {
-            return Ok(());
-        };
-        if self.client.is_some() {
-            note("refused a second client: the device is in use");
-            return Ok(());
+        if let Some(socket) = self.listener.accept().context("accept a client")? {
+            self.client = Some(Client {
+                connection: Connection::new(socket)?,
+                session: Session::default(),
+            });
+            note("client attached");
         }
-        self.client = Some(Client {
-            connection: Connection::new(socket)?,
-            session: Session::default(),
-        });
-        note("client attached");
         Ok(())
     }
 
@@ -202,12 +198,18 @@ impl Server {
         Ok(())
     }
 
-    fn control(&mut self, request: ControlRequest) -> ControlReply {
-        if let ControlRequest::Quit {} = request {
-            self.stopping = true;
-            return ControlReply::done().with("leaks", self.device.leaks());
+    fn control(&mut self, request: Request) -> ControlReply {
+        match request {
+            Request::Status => ControlReply::done()
+                .with("attached", self.client.is_some())
+                .with("dma_windows", self.device.memory().windows())
+                .with("vectors_connected", self.device.interrupts().connected()),
+            Request::Device(ControlRequest::Quit {}) => {
+                self.stopping = true;
+                ControlReply::done().with("leaks", self.device.leaks())
+            }
+            Request::Device(request) => self.device.control(request),
         }
-        self.device.control(request)
     }
 }
 

@@ -5,6 +5,7 @@ mod common;
 
 use common::*;
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -24,6 +25,8 @@ const AQ: u64 = 0x1000;
 const ACQ: u64 = 0x2000;
 const AENQ: u64 = 0x3000;
 
+/// Phase bit of the first lap.
+const PHASE: u8 = 1;
 const EVENTFD_TRIGGER: u32 = 0x24;
 
 /// A guest with memory, and bus mastering and MSI-X on.
@@ -87,18 +90,27 @@ impl Guest {
         self.set(regs::AENQ_CONS_DB_OFF, 0);
     }
 
-    /// Enables keep-alive events by the first admin command.
-    fn enable_keep_alive(&mut self) {
-        let mut entry = [0; 64];
-        let (opcode, phase) = (vefa_spec::constants::SET_FEATURE as u8, 1);
-        entry[2..4].copy_from_slice(&[opcode, phase]);
-        entry[17] = vefa_spec::constants::AENQ_CONFIG as u8;
-        entry[24..28].copy_from_slice(&KEEP_ALIVE_GROUP.to_le_bytes());
-        self.memory.write_all_at(&entry, AQ).unwrap();
+    /// Sends the first admin command, which succeeds.
+    fn command(&mut self, entry: &[u8; 64]) {
+        self.memory.write_all_at(entry, AQ).unwrap();
         self.set(regs::AQ_PROD_DB_OFF, 1);
         let completion: [u8; 4] = self.bytes(ACQ);
-        assert_eq!(completion, [0, 0, 0, phase], "the command succeeds");
+        assert_eq!(completion, [0, 0, 0, PHASE], "id, status and phase");
     }
+
+    fn enable_keep_alive(&mut self) {
+        let mut entry = entry(vefa_spec::constants::SET_FEATURE);
+        entry[17] = vefa_spec::constants::AENQ_CONFIG as u8;
+        entry[24..28].copy_from_slice(&KEEP_ALIVE_GROUP.to_le_bytes());
+        self.command(&entry);
+    }
+}
+
+/// An admin command without its own fields, in the first lap of the queue.
+fn entry(opcode: u32) -> [u8; 64] {
+    let mut entry = [0; 64];
+    entry[2..4].copy_from_slice(&[opcode as u8, PHASE]);
+    entry
 }
 
 #[test]
@@ -236,10 +248,64 @@ fn the_next_client_gets_a_device_after_power_on() {
 }
 
 #[test]
-fn a_second_client_is_turned_away_while_the_first_goes_on() {
+fn a_second_client_waits_until_the_first_has_gone() {
     let server = start(Config::default());
     let mut first = server.client();
-    assert!(server.new_client().receive().is_none());
+    let mut second = server.new_client();
+    second.send(&version_command(), &[]);
     assert_eq!(first.read(CONFIG_REGION, 0, 2), [0x0f, 0x1d]);
+    second.socket.set_nonblocking(true).unwrap();
+    assert!(
+        second.socket.read(&mut [0]).is_err(),
+        "served while the first is there"
+    );
+    second.socket.set_nonblocking(false).unwrap();
+    drop(first);
+    assert!(!second.receive().unwrap().header.is_error());
+    assert_eq!(second.read(CONFIG_REGION, 0, 2), [0x0f, 0x1d]);
     server.stop();
+}
+
+#[test]
+fn status_says_what_the_client_has_set_up() {
+    let server = start(Config::default());
+    let mut control = server.control();
+    let mut status = || control.request(r#"{"op":"status"}"#);
+    assert_eq!(status()["attached"], false);
+    let mut guest = Guest::new(&server);
+    let connect = words(&[20, EVENTFD_TRIGGER, 2, 0, 1]);
+    guest
+        .client
+        .ok_with(Command::DeviceSetIrqs, &connect, &[interrupt().as_fd()]);
+    let answer = status();
+    assert_eq!(answer["attached"], true);
+    assert_eq!(
+        (&answer["dma_windows"], &answer["vectors_connected"]),
+        (&1.into(), &1.into())
+    );
+    drop(guest);
+    let answer = status();
+    assert_eq!(answer["attached"], false);
+    assert_eq!(
+        (&answer["dma_windows"], &answer["vectors_connected"]),
+        (&0.into(), &0.into())
+    );
+    server.stop();
+}
+
+#[test]
+fn what_is_alive_when_the_client_leaves_is_in_the_report() {
+    let server = start(Config {
+        api_version: ApiVersion::V0_1,
+        ..Config::default()
+    });
+    let mut guest = Guest::new(&server);
+    guest.set_up_queues();
+    guest.command(&entry(vefa_spec::constants::ALLOC_PD));
+    drop(guest);
+    assert_eq!(
+        server.control().request(r#"{"op":"objects"}"#)["objects"]["pd"],
+        0
+    );
+    assert_eq!(server.stop()["at_disconnect"], serde_json::json!({"pd": 1}));
 }

@@ -223,6 +223,13 @@ impl Control {
     }
 }
 
+/// The message that begins a session.
+pub fn version_command() -> Vec<u8> {
+    let payload = [0; 4];
+    let header = Header::command(1, Command::Version, payload.len());
+    [&header.to_bytes()[..], &payload].concat()
+}
+
 /// Fields of a region access.
 pub fn access(region: u32, offset: u64, count: u32) -> Vec<u8> {
     [
