@@ -92,7 +92,7 @@ def module_comes_and_goes(test):
 
 
 def unbind_waits_for_nobody(test):
-    """A process that holds the device open does not hold up an unbind, and its calls then fail."""
+    """A process that holds the device open does not hold up an unbind, and gets nothing more from it."""
     context = uverbs.Context(test.function.uverbs())
     pd = context.alloc_pd()
     handle = pd.create_ah(uverbs.gid(1))
@@ -106,8 +106,9 @@ def unbind_waits_for_nobody(test):
             took = time.monotonic() - start
             assert took < 3, f"the unbind took {took:.1f} s"
             assert not any(test.device.objects().values()), f"the device holds {test.device.objects()}"
-            for call in (handle.destroy, context.alloc_pd):
-                assert fails_with(call, errno.EIO), f"{call.__name__} on a device that is gone"
+            assert fails_with(context.alloc_pd, errno.EIO), "a new PD on a device that is gone"
+            # The unbind has destroyed it; the RDMA core lets user space forget it.
+            handle.destroy()
     finally:
         context.close()
         unbinding.join()
