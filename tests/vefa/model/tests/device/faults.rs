@@ -75,6 +75,20 @@ fn a_command_overtakes_a_delayed_one() {
 }
 
 #[test]
+fn delayed_completions_come_in_the_order_in_which_they_are_due() {
+    let mut driver = Driver::default_up();
+    for ms in [30, 10, 20] {
+        driver.control(json!({"op": "fault", "command": "*", "action": "delay", "ms": ms}));
+        assert_eq!(alloc_pd(&mut driver), None);
+    }
+    driver.pass(Duration::from_millis(40));
+    let ids: Vec<_> = std::iter::from_fn(|| driver.completion())
+        .map(|c| c.id)
+        .collect();
+    assert_eq!(ids, [1, 2, 0]);
+}
+
+#[test]
 fn a_reset_drops_delayed_completions() {
     let mut driver = scripted(json!({"op": "fault", "command": "*", "action": "delay", "ms": 30}));
     assert_eq!(alloc_pd(&mut driver), None);

@@ -231,6 +231,22 @@ fn queue_depths_are_powers_of_two() {
 }
 
 #[test]
+fn a_queue_that_is_set_up_wrongly_is_no_longer_there() {
+    let queues = [
+        (regs::AQ_CAPS_OFF, regs::AQ_PROD_DB_OFF),
+        (regs::ACQ_CAPS_OFF, regs::AQ_PROD_DB_OFF),
+        (regs::AENQ_CAPS_OFF, regs::AENQ_CONS_DB_OFF),
+    ];
+    for (caps, doorbell) in queues {
+        let mut driver = Driver::default_up();
+        driver.write_register(caps, 0);
+        driver.write_register(doorbell, 0);
+        let broken = [Rule::QueueDepth, Rule::DoorbellWithoutQueue];
+        assert_eq!(driver.broken(), broken);
+    }
+}
+
+#[test]
 fn queue_entry_sizes_are_those_of_the_version() {
     for config in versions() {
         let wrong = if config.api_version == ApiVersion::V0_3 {
