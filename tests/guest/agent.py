@@ -85,6 +85,8 @@ def describe(error):
     tests = [frame for frame in places if os.path.basename(frame.filename) not in ("harness.py", "agent.py")]
     where = f"{os.path.basename(tests[-1].filename)}:{tests[-1].lineno}: " if tests else ""
     text = " ".join(str(error).split())
+    if isinstance(error, AssertionError) and not text and tests:
+        text = tests[-1].line  # the condition that does not hold
     return f"{where}{text}" if isinstance(error, AssertionError) and text else f"{where}{type(error).__name__}: {text}"
 
 

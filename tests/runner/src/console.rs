@@ -35,14 +35,16 @@ const ALARMS: &[&str] = &[
     "double free",
     "list_add corruption",
     "list_del corruption",
-    "[ cut here ]",
 ];
 
 /// The first line that shows the kernel in trouble.
 pub fn alarm(log: &str) -> Option<&str> {
-    log.lines()
-        .find(|line| ALARMS.iter().any(|alarm| line.contains(alarm)) || is_plain_warning(line))
-        .map(str::trim)
+    let telling = |line: &&str| {
+        ALARMS.iter().any(|alarm| line.contains(alarm)) || is_plain_warning(line)
+    };
+    // A warning of a kind not known here still begins with this line.
+    let any = |line: &&str| line.contains("[ cut here ]");
+    log.lines().find(telling).or_else(|| log.lines().find(any)).map(str::trim)
 }
 
 /// `WARNING: FILE:LINE at FUNCTION`, the form of newer kernels.

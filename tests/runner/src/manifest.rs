@@ -14,7 +14,8 @@ pub struct Manifest {
     pub machine: BTreeMap<String, Machine>,
     #[serde(default)]
     pub test: Vec<GuestTest>,
-    /// rdma-core cases that may be skipped, each with the reason why EFA cannot run them.
+    /// rdma-core cases, or classes of them, that may be skipped, each with the reason why EFA
+    /// cannot run them.
     #[serde(default)]
     pub rdma_core_skip: BTreeMap<String, String>,
 }
@@ -86,6 +87,15 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// Why a case of rdma-core may be skipped; `None` if it may not.
+    pub fn allowed_skip(&self, case: &str) -> Option<&str> {
+        let covers = |key: &str| {
+            case.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let found = self.rdma_core_skip.iter().find(|(key, _)| covers(key));
+        found.map(|(_, reason)| reason.as_str())
+    }
+
     /// The devices of a machine; none if there is no such machine.
     pub fn devices(&self, machine: &str) -> &[Vec<String>] {
         self.machine
@@ -108,6 +118,13 @@ mod tests {
             ("default", 60)
         );
         assert_eq!(manifest.devices("default").len(), 1);
+    }
+
+    #[test]
+    fn a_class_covers_its_cases_and_no_other_class() {
+        let manifest = Manifest::parse("[machine]\n[rdma_core_skip]\n'm.Dm'='none'\n").unwrap();
+        assert_eq!(manifest.allowed_skip("m.Dm.test_read"), Some("none"));
+        assert_eq!(manifest.allowed_skip("m.DmOther.test_read"), None);
     }
 
     #[test]

@@ -134,11 +134,7 @@ fn run_module(
         .into_iter()
         .map(|case| {
             let name = format!("rdma-core.{module}.{}", case.name);
-            let allowed = context
-                .manifest
-                .rdma_core_skip
-                .get(&name)
-                .map(String::as_str);
+            let allowed = context.manifest.allowed_skip(&name);
             (name, status(&case, allowed), case.seconds)
         })
         .collect())
