@@ -32,7 +32,7 @@ same_rustc() {
 }
 
 kernel_rustc() {
-    sed -n 's/^CONFIG_RUSTC_VERSION_TEXT="\(.*\)"$/\1/p' "$1/include/config/auto.conf"
+    sed -n 's/^CONFIG_RUSTC_VERSION_TEXT=//p' "$1/include/config/auto.conf"
 }
 
 # module_for_kdir KDIR KERNEL: with the host's tools if its rustc is the one the kernel was built with, else with the

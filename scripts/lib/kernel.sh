@@ -10,7 +10,7 @@ kernel_source_file() {
 # kernel_make TARGET...: in the source, with objects in ./item/build, in the build root.
 kernel_make() {
     "$TREE/scripts/in-root" make -C "$(kernel_source_file src)" O="$PWD/item/build" \
-        CROSS_COMPILE=x86_64-linux-gnu- CC=x86_64-linux-gnu-gcc-14 -j"$(nproc)" "$@"
+        CC=gcc-14 -j"$(nproc)" "$@"
 }
 
 # check_options FRAGMENT CONFIG: every option the fragment sets must have that value in CONFIG. Options that

@@ -2,6 +2,16 @@
 # shellcheck shell=bash
 # Builds what is in this tree, and starts the test runner.
 
+# compiler_of KDIR: what make must be told to compile with what the kernel was compiled with.
+compiler_of() {
+    local config=$1/include/config/auto.conf
+    if grep -qx 'CONFIG_CC_IS_CLANG=y' "$config"; then
+        echo LLVM=1
+    else
+        sed -n 's/^CONFIG_CC_VERSION_TEXT=\([^ ]*\) .*/CC=\1/p' "$config"
+    fi
+}
+
 # make_module KDIR KERNEL TOOLS...: efa.ko in build/KERNEL. TOOLS is what runs make: in-root, or env on the host.
 make_module() {
     local kdir=$1 output=$TREE/build/$2
@@ -10,7 +20,9 @@ make_module() {
     [ "$(cat "$output/kdir" 2>/dev/null)" = "$kdir" ] || rm -rf "$output"
     mkdir -p "$output"
     echo "$kdir" >"$output/kdir"
-    "$@" make --no-print-directory -C "$kdir" M="$TREE" MO="$output" V="${V:-}" -j"$(nproc)" modules >&2
+    local compiler
+    mapfile -t compiler < <(compiler_of "$kdir")
+    "$@" make --no-print-directory -C "$kdir" M="$TREE" MO="$output" V="${V:-}" "${compiler[@]}" -j"$(nproc)" modules >&2
     [ -f "$output/efa.ko" ] || die "the build left no $output/efa.ko"
     say "module: build/$(basename "$output")/efa.ko"
 }

@@ -28,6 +28,6 @@ refused 'has no CONFIG_INFINIBAND'
 echo 'CONFIG_INFINIBAND=m' >>"$kdir/include/config/auto.conf"
 refused 'has no Rust metadata'
 touch "$kdir/rust/libkernel.rmeta"
-echo 'CONFIG_RUSTC_VERSION_TEXT="rustc 1.2.3 (toy)"' >>"$kdir/include/config/auto.conf"
+echo 'CONFIG_RUSTC_VERSION_TEXT=rustc 1.2.3 (toy)' >>"$kdir/include/config/auto.conf"
 refused 'was built with rustc 1.2.3 \(toy\), and here is rustc'
 [ ! -e "$EFA_CACHE" ] || flunk "something was made for KDIR"
