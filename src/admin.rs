@@ -69,6 +69,7 @@ use rdma::{
     },
     pci::{
         memory_bars,
+        BusMaster,
         Enabled,
         ReservedBar, //
     }, //
@@ -116,14 +117,26 @@ impl Core {
                     stats.clone(),
                     version,
                     timeout_ms,
-                    MANAGEMENT_VECTOR,
                 ),
-                aenq <- Aenq::new(dev, registers.clone(), stats.clone(), MANAGEMENT_VECTOR),
+                aenq <- Aenq::new(dev, registers.clone(), stats.clone()),
                 registers,
                 stats,
             }? Error),
             GFP_KERNEL,
         )
+    }
+
+    /// Hands the queues to the device, which does not interrupt yet.
+    fn start(&self) {
+        self.registers
+            .write(INTR_MASK::zeroed().with_const_en::<1>());
+        self.queue.start(MANAGEMENT_VECTOR);
+        self.aenq.start(MANAGEMENT_VECTOR);
+    }
+
+    /// Lets the device interrupt.
+    fn unmask(&self) {
+        self.registers.write(INTR_MASK::zeroed());
     }
 }
 
@@ -141,7 +154,7 @@ impl Handler for ManagementHandler {
 struct ResetOnDrop {
     dev: ARef<Device>,
     core: Arc<Core>,
-    enabled: Arc<Enabled>,
+    master: Arc<BusMaster>,
     /// What dropping it means.
     probe_succeeded: Atomic<bool>,
     stopped: Atomic<bool>,
@@ -155,7 +168,7 @@ impl ResetOnDrop {
             return;
         }
         self.core.queue.close();
-        if reset(&self.dev, &self.core.registers, reason).is_err() && !self.enabled.stop_dma() {
+        if reset(&self.dev, &self.core.registers, reason).is_err() && !self.master.stop() {
             // The memory may be written at any time: it must never be used for anything else.
             dev_err!(
                 self.dev,
@@ -180,18 +193,20 @@ impl Drop for ResetOnDrop {
 /// The command layer of one device.
 ///
 /// Fields are dropped in this order: event queues are destroyed while commands work; then the
-/// device is reset, and touches no memory any more; then interrupts, and last the memory and the
-/// BARs go.
+/// device is reset, and touches the queues' memory no more; then the interrupt goes, and bus
+/// mastering, after which not even a late answer to a register read comes; last the memory and
+/// the BARs.
 pub(crate) struct Admin {
     eqs: KVec<CompletionEq>,
     reset: ResetOnDrop,
     _management_irq: Pin<KBox<Registration<ManagementHandler>>>,
+    _master: Arc<BusMaster>,
     eq_rings: KVec<Arc<EventRing>>,
     core: Arc<Core>,
     features: Features,
     _doorbell_bar: Option<ReservedBar>,
     _llq_bar: ReservedBar,
-    _enabled: Arc<Enabled>,
+    _enabled: Enabled,
 }
 
 impl Admin {
@@ -209,7 +224,8 @@ impl Admin {
     /// * `ENOMEM`: out of memory, here or on the device.
     pub(crate) fn probe(pdev: &pci::Device<device::Core<'_>>) -> Result<Self> {
         let dev: &Device<Bound> = pdev.as_ref();
-        let mut enabled = Enabled::new(pdev)?;
+        // What is declared first is dropped last.
+        let enabled = Enabled::new(pdev)?;
 
         require_bars(pdev, &[REGISTERS_BAR, LLQ_BAR])?;
         let bar = pdev
@@ -220,6 +236,7 @@ impl Admin {
             .inspect_err(|error| dev_err!(dev, "BAR {LLQ_BAR} not reserved: {error:?}\n"))?;
 
         let registers = Registers::new(dev, bar)?;
+        let mut master = BusMaster::new(pdev)?;
         reset(dev, &registers, Reason::Normal).map_err(|error| {
             if error == ETIME {
                 EPROBE_DEFER
@@ -229,23 +246,22 @@ impl Admin {
         })?;
         let version = api_version(dev, &registers)?;
         let limits = Limits::read(dev, &registers)?;
-        enabled.set_dma_limits(pdev, limits.dma_address_bits)?;
+        master.set_dma_limits(pdev, limits.dma_address_bits)?;
         check_ready(dev, &registers)?;
 
         let vectors = Vectors::new(pdev, num_online_cpus().saturating_add(1))
             .inspect_err(|error| dev_err!(dev, "no MSI-X vectors: {error:?}\n"))?;
-        let enabled = Arc::new(enabled, GFP_KERNEL)?;
-        // No interrupt before there is a handler.
-        registers.write(INTR_MASK::zeroed().with_const_en::<1>());
+        let master = Arc::new(master, GFP_KERNEL)?;
         let core = Core::new(dev, registers, version, limits.command_timeout_ms)?;
         let reset = ResetOnDrop {
             dev: dev.into(),
             core: core.clone(),
-            enabled: enabled.clone(),
+            master: master.clone(),
             probe_succeeded: Atomic::new(false),
             stopped: Atomic::new(false),
             generation: Atomic::new(FIRST_GENERATION),
         };
+        core.start();
         let management_irq = Registration::new(
             dev,
             vectors.clone(),
@@ -254,7 +270,7 @@ impl Admin {
             fmt!("efa-mgmnt@pci:{}", dev.name()),
             ManagementHandler(core.clone()),
         )?;
-        core.registers.write(INTR_MASK::zeroed());
+        core.unmask();
 
         let features = Features::read(dev, &core.queue)?;
         let doorbell_bar = reserve_doorbells(pdev, features.device.db_bar)?;
@@ -262,6 +278,7 @@ impl Admin {
             eqs: KVec::new(),
             reset,
             _management_irq: management_irq,
+            _master: master,
             eq_rings: KVec::new(),
             core,
             features,

@@ -2,7 +2,7 @@
 
 //! The asynchronous event notification queue: what the device reports on its own.
 //!
-//! Keep-alives are counted and their time is kept; all other events are logged. Acting on a fatal
+//! Keep-alives are counted; all other events are logged. Acting on a fatal
 //! event, or on keep-alives that stop, belongs to recovery, which is not implemented yet.
 
 use super::{
@@ -57,7 +57,7 @@ pub(crate) struct Aenq {
 }
 
 impl Aenq {
-    /// Allocates the queue and hands it to the device, with interrupts on vector `vector`.
+    /// Allocates the queue. The device does not know it yet.
     ///
     /// # Errors
     ///
@@ -66,22 +66,9 @@ impl Aenq {
         dev: &'a Device<Bound>,
         registers: Arc<Registers>,
         stats: Arc<Stats>,
-        vector: u8,
     ) -> impl PinInit<Self, Error> + 'a {
         pin_init::pin_init_scope(move || {
             let entries = Coherent::zeroed_slice(dev, DEPTH.into(), GFP_KERNEL)?;
-            let addr = entries.dma_address();
-            registers.write(AENQ_BASE_LO::from(addr as u32));
-            registers.write(AENQ_BASE_HI::from((addr >> 32) as u32));
-            registers.write(
-                AENQ_CAPS::zeroed()
-                    .with_aenq_depth(DEPTH)
-                    // CAST: 64.
-                    .with_aenq_entry_size(size_of::<AdminAenqEntry>() as u8)
-                    .with_aenq_msix_vector(vector),
-            );
-            // All entries are the device's.
-            registers.write(AENQ_CONS_DB::from(0));
             Ok(try_pin_init!(Self {
                 dev: dev.into(),
                 registers,
@@ -90,6 +77,25 @@ impl Aenq {
                 cursor <- new_spinlock_irq!(Cursor::new(DEPTH)),
             }? Error))
         })
+    }
+
+    /// Hands the queue to the device, with interrupts on vector `vector`.
+    ///
+    /// From here on the device must be stopped before this is dropped.
+    pub(crate) fn start(&self, vector: u8) {
+        let addr = self.entries.dma_address();
+        self.registers.write(AENQ_BASE_LO::from(addr as u32));
+        self.registers
+            .write(AENQ_BASE_HI::from((addr >> 32) as u32));
+        self.registers.write(
+            AENQ_CAPS::zeroed()
+                .with_aenq_depth(DEPTH)
+                // CAST: 64.
+                .with_aenq_entry_size(size_of::<AdminAenqEntry>() as u8)
+                .with_aenq_msix_vector(vector),
+        );
+        // All entries are the device's.
+        self.registers.write(AENQ_CONS_DB::from(0));
     }
 
     /// Handles new events, at most one ring full. Any context.

@@ -82,7 +82,9 @@ impl EventRing {
     /// * `EINVAL`: the device allows no entries.
     /// * `ENOMEM`: no memory.
     pub(crate) fn new(dev: &Device<Bound>, core: &Core, max_depth: u32) -> Result<Arc<Self>> {
-        let depth = depth(max_depth).ok_or(EINVAL)?;
+        let depth = depth(max_depth)
+            .ok_or(EINVAL)
+            .inspect_err(|_| dev_err!(dev, "the device allows no entries in an event queue\n"))?;
         let entries = Coherent::zeroed_slice(dev, depth.into(), GFP_KERNEL)?;
         Arc::pin_init(
             try_pin_init!(Self {

@@ -134,6 +134,7 @@ impl AdminCommand for SetHostInfo {
     const OPCODE: u8 = ADMIN_SET_FEATURE;
     const NAME: &'static str = "SET_FEATURE";
     const KILLABLE: bool = true;
+    const OPTIONAL: bool = true;
     type Request = AdminSetFeatureCmd;
     type Response = AdminSetFeatureResp;
     type Reply = ();
@@ -183,6 +184,7 @@ impl Features {
         let queues = supported.get::<QueueAttr1>(dev, queue)?;
         let queues_2 = supported.get_optional::<QueueAttr2>(queue)?;
         let network = supported.get::<NetworkAttr>(dev, queue)?;
+        check_network(dev, &network)?;
         let event_queues = supported.get_optional::<EventQueueAttr>(queue)?;
         Ok(Self {
             device,
@@ -213,6 +215,12 @@ impl Features {
     /// See [`Features::read`].
     pub(crate) fn enable_events(&self, dev: &Device, queue: &AdminQueue, wanted: u32) -> Result {
         let config = self.supported().get::<AenqConfig>(dev, queue)?;
+        dev_dbg!(
+            dev,
+            "event groups: {:#x} supported, {:#x} enabled before\n",
+            config.supported_groups,
+            config.enabled_groups
+        );
         queue.exec(&SetAenqConfig {
             groups: config.supported_groups & wanted,
         })
@@ -260,6 +268,18 @@ fn check_device(dev: &Device, device: &AdminFeatureDeviceAttrDesc) -> Result {
             "feature version {} of the device is older than 1\n",
             device.admin_api_version
         );
+        return Err(EINVAL);
+    }
+    Ok(())
+}
+
+/// The smallest packet payload that the RDMA core has a name for, in bytes.
+const MIN_MTU: u32 = 256;
+
+/// Refuses an MTU that verbs cannot express.
+fn check_network(dev: &Device, network: &AdminFeatureNetworkAttrDesc) -> Result {
+    if network.mtu < MIN_MTU {
+        dev_err!(dev, "an MTU of {} bytes is too small\n", network.mtu);
         return Err(EINVAL);
     }
     Ok(())

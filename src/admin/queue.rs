@@ -146,7 +146,7 @@ impl Entries for CompletionRing {
 }
 
 impl AdminQueue {
-    /// Allocates the queue and hands it to the device, with interrupts on vector `vector`.
+    /// Allocates the queue. The device does not know it yet.
     ///
     /// # Errors
     ///
@@ -157,31 +157,10 @@ impl AdminQueue {
         stats: Arc<Stats>,
         version: ApiVersion,
         timeout_ms: u32,
-        vector: u8,
     ) -> impl PinInit<Self, Error> + 'a {
         pin_init::pin_init_scope(move || {
             let submissions = Submissions::new(dev, version)?;
             let entries = Coherent::zeroed_slice(dev, DEPTH.into(), GFP_KERNEL)?;
-
-            let addr = submissions.dma_address();
-            registers.write(AQ_BASE_LO::from(addr as u32));
-            registers.write(AQ_BASE_HI::from((addr >> 32) as u32));
-            registers.write(
-                AQ_CAPS::zeroed()
-                    .with_aq_depth(DEPTH)
-                    .with_aq_entry_size(submissions.entry_size()),
-            );
-            let addr = entries.dma_address();
-            registers.write(ACQ_BASE_LO::from(addr as u32));
-            registers.write(ACQ_BASE_HI::from((addr >> 32) as u32));
-            registers.write(
-                ACQ_CAPS::zeroed()
-                    .with_acq_depth(DEPTH)
-                    // CAST: 64.
-                    .with_acq_entry_size(size_of::<AdminAcqEntry>() as u8)
-                    .with_acq_msix_vector(vector),
-            );
-
             Ok(try_pin_init!(Self {
                 dev: dev.into(),
                 registers,
@@ -200,6 +179,31 @@ impl AdminQueue {
                 }),
             }? Error))
         })
+    }
+
+    /// Hands the queue to the device, with interrupts on vector `vector`.
+    ///
+    /// From here on the device must be stopped before this is dropped.
+    pub(crate) fn start(&self, vector: u8) {
+        let state = self.state.lock();
+        let addr = state.submissions.dma_address();
+        self.registers.write(AQ_BASE_LO::from(addr as u32));
+        self.registers.write(AQ_BASE_HI::from((addr >> 32) as u32));
+        self.registers.write(
+            AQ_CAPS::zeroed()
+                .with_aq_depth(DEPTH)
+                .with_aq_entry_size(state.submissions.entry_size()),
+        );
+        let addr = state.entries.0.dma_address();
+        self.registers.write(ACQ_BASE_LO::from(addr as u32));
+        self.registers.write(ACQ_BASE_HI::from((addr >> 32) as u32));
+        self.registers.write(
+            ACQ_CAPS::zeroed()
+                .with_acq_depth(DEPTH)
+                // CAST: 64.
+                .with_acq_entry_size(size_of::<AdminAcqEntry>() as u8)
+                .with_acq_msix_vector(vector),
+        );
     }
 
     /// Changes the time within which the device completes a command.
@@ -229,13 +233,16 @@ impl AdminQueue {
             assert!(size_of::<C::Request>() <= MAX_PAYLOAD);
             assert!(size_of::<C::Response>() <= size_of::<AdminAcqEntry>());
         }
-        let title = Title {
+        let call = Call {
             name: C::NAME,
-            command,
+            opcode: C::OPCODE,
+            killable: C::KILLABLE,
+            optional: C::OPTIONAL,
+            parameters: command,
         };
         let request = command.request();
         let entry = self
-            .transact(&title, C::OPCODE, C::KILLABLE, request.as_bytes(), buffer)
+            .transact(&call, request.as_bytes(), buffer)
             .inspect_err(|_| self.stats.cmds_err.inc())?;
         let (response, _) = C::Response::read_from_prefix(entry.as_bytes()).map_err(|_| EINVAL)?;
         Ok(C::reply(response))
@@ -244,31 +251,44 @@ impl AdminQueue {
     /// The part of [`AdminQueue::exec_with`] that does not depend on the command's type.
     fn transact(
         &self,
-        title: &Title<'_>,
-        opcode: u8,
-        killable: bool,
+        call: &Call<'_>,
         payload: &[u8],
         buffer: Option<ControlBuffer>,
     ) -> Result<AdminAcqEntry> {
         might_sleep();
-        let _credit = self.credit(killable).inspect_err(|&error| {
-            rdma::ratelimited!(dev_err!(self.dev, "{title} was not sent: {error:?}\n"))
+        let credit = self.credit(call.killable);
+        let issued = match &credit {
+            Ok(_held) => self.submit(call.opcode, payload, buffer),
+            Err(error) => Err(*error),
+        }
+        .inspect_err(|&error| {
+            let reason = match error {
+                ENODEV => "the admin queue is closed",
+                EINTR => "the process was killed",
+                _ => "the device takes no commands",
+            };
+            rdma::ratelimited!(dev_err!(self.dev, "{call} was not sent: {reason}\n"))
         })?;
-        let issued = self.submit(opcode, payload, buffer).inspect_err(|&error| {
-            rdma::ratelimited!(dev_err!(self.dev, "{title} was not sent: {error:?}\n"))
-        })?;
-        let entry = self.wait(title, issued)?;
+        let entry = self.wait(call, issued)?;
 
         let status = entry.acq_common_descriptor.status;
-        status_to_result(status).inspect_err(|_| {
+        status_to_result(status).inspect_err(|_| self.log_status(call, issued, status))?;
+        Ok(entry)
+    }
+
+    fn log_status(&self, call: &Call<'_>, issued: Issued, status: u8) {
+        let (name, id) = (status_name(status), issued.id);
+        if call.optional {
+            dev_dbg!(
+                self.dev,
+                "{call} failed: status {status} ({name}), command id {id:#x}\n"
+            );
+        } else {
             rdma::ratelimited!(dev_err!(
                 self.dev,
-                "{title} failed: status {status} ({}), command id {:#x}\n",
-                status_name(status),
-                issued.id
-            ))
-        })?;
-        Ok(entry)
+                "{call} failed: status {status} ({name}), command id {id:#x}\n"
+            ));
+        }
     }
 
     /// Waits for the right to have one more command outstanding.
@@ -319,7 +339,7 @@ impl AdminQueue {
     }
 
     /// Waits for the completion of a command.
-    fn wait(&self, title: &Title<'_>, issued: Issued) -> Result<AdminAcqEntry> {
+    fn wait(&self, call: &Call<'_>, issued: Issued) -> Result<AdminAcqEntry> {
         let wake = self.wake.get(issued.slot).ok_or(EINVAL)?;
         let start = Instant::<Monotonic>::now();
         loop {
@@ -339,13 +359,13 @@ impl AdminQueue {
                 self.stats.lost_interrupts.inc();
                 rdma::ratelimited!(dev_warn!(
                     self.dev,
-                    "{title} was completed without an interrupt (command id {:#x})\n",
+                    "{call} was completed without an interrupt (command id {:#x})\n",
                     issued.id
                 ));
                 return Ok(entry);
             }
             if self.has_expired(start) {
-                return Err(self.expire(title, issued));
+                return Err(self.expire(call, issued));
             }
         }
     }
@@ -362,13 +382,13 @@ impl AdminQueue {
     }
 
     /// Closes the queue since a command was not completed in time. Returns the error for it.
-    fn expire(&self, title: &Title<'_>, issued: Issued) -> Error {
+    fn expire(&self, call: &Call<'_>, issued: Issued) -> Error {
         self.stats.no_completion_cmds.inc();
         let (was_open, submitted, completed) = self.close_and_count();
         if was_open {
             dev_err!(
                 self.dev,
-                "{title} was not completed within {} ms (command id {:#x}, {submitted} commands \
+                "{call} was not completed within {} ms (command id {:#x}, {submitted} commands \
                  submitted, {completed} completions seen); the admin queue is closed\n",
                 self.timeout_ms.load(Relaxed),
                 issued.id
@@ -430,14 +450,17 @@ impl AdminQueue {
     }
 }
 
-/// A command in messages: name and parameters.
-struct Title<'a> {
+/// A command without its type; in messages, its name and parameters.
+struct Call<'a> {
     name: &'static str,
-    command: &'a dyn fmt::Display,
+    opcode: u8,
+    killable: bool,
+    optional: bool,
+    parameters: &'a dyn fmt::Display,
 }
 
-impl fmt::Display for Title<'_> {
+impl fmt::Display for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_fmt(fmt!("{}({})", self.name, self.command))
+        f.write_fmt(fmt!("{}({})", self.name, self.parameters))
     }
 }

@@ -187,15 +187,6 @@ impl<T: Handler> Registration<T> {
             GFP_KERNEL,
         )
     }
-
-    /// Waits until no handler of this vector runs.
-    pub fn synchronize(&self) {
-        if let Some(line) = self.line.try_access() {
-            // SAFETY: By the invariant of `Line` the interrupt is requested. No spinning lock is
-            // taken by this type; callers may sleep here.
-            unsafe { bindings::synchronize_irq(line.irq) };
-        }
-    }
 }
 
 impl<T: Handler> Registration<T> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the kernel crate's `pci` lacks: turning a device on for as long as it is used, BARs that
-//! are reserved but not mapped, and stopping DMA for sure.
+//! What the kernel crate's `pci` lacks: turning a device on, and letting it master the bus, for as
+//! long as it is used; stopping DMA for sure; BARs that are reserved but not mapped.
 
 use crate::bindings;
 use kernel::{
@@ -40,20 +40,21 @@ pub fn memory_bars(pdev: &pci::Device<Bound>) -> u32 {
     unsafe { bindings::pci_select_bars(as_raw(pdev), bindings::IORESOURCE_MEM as c_ulong) as u32 }
 }
 
-/// A device whose memory BARs answer and which may master the bus.
+/// A device whose memory BARs answer.
 ///
-/// Both end when this is dropped, or when the driver is unbound.
-pub struct Enabled(Devres<Function>);
+/// It is turned off when this is dropped, or when the driver is unbound.
+pub struct Enabled {
+    _function: Devres<EnabledFunction>,
+}
 
 /// # Invariants
 ///
 /// The device was enabled once for this value.
-struct Function(ARef<pci::Device>);
+struct EnabledFunction(ARef<pci::Device>);
 
-impl Drop for Function {
+impl Drop for EnabledFunction {
     fn drop(&mut self) {
-        // SAFETY: The device is valid, and enabled by the type invariant. The last disable takes
-        // bus mastering away too.
+        // SAFETY: The device is valid, and enabled by the type invariant.
         unsafe { bindings::pci_disable_device(as_raw(&self.0)) };
     }
 }
@@ -67,17 +68,45 @@ impl Enabled {
     pub fn new(pdev: &pci::Device<Core<'_>>) -> Result<Self> {
         pdev.enable_device_mem()?;
         // INVARIANT: Enabled just now.
-        let function = Function((&**pdev).into());
+        let function = EnabledFunction((&**pdev).into());
+        Ok(Self {
+            _function: Devres::new(pdev.as_ref(), function)?,
+        })
+    }
+}
+
+/// A device that may master the bus: do DMA, and send interrupts.
+///
+/// It may not any more when this is dropped, or when the driver is unbound.
+pub struct BusMaster(Devres<MasterFunction>);
+
+struct MasterFunction(ARef<pci::Device>);
+
+impl Drop for MasterFunction {
+    fn drop(&mut self) {
+        // SAFETY: The device is valid.
+        unsafe { bindings::pci_clear_master(as_raw(&self.0)) };
+    }
+}
+
+impl BusMaster {
+    /// Lets the device master the bus.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`: out of memory.
+    pub fn new(pdev: &pci::Device<Core<'_>>) -> Result<Self> {
+        let function = MasterFunction((&**pdev).into());
         pdev.set_master();
         Ok(Self(Devres::new(pdev.as_ref(), function)?))
     }
 
-    /// Takes bus mastering from the device.
+    /// Takes bus mastering from the device at once.
     ///
     /// Returns whether it can do no DMA from now on: it let go, or it is gone.
-    pub fn stop_dma(&self) -> bool {
+    pub fn stop(&self) -> bool {
         let Some(function) = self.0.try_access() else {
-            // Unbound: the device was disabled then.
+            // Unbound, which took it away.
             return true;
         };
         let pdev = as_raw(&function.0);

@@ -61,7 +61,6 @@ macro_rules! wire {
             ::zerocopy_derive::FromBytes,
             ::zerocopy_derive::IntoBytes,
             ::zerocopy_derive::Immutable,
-            ::zerocopy_derive::KnownLayout,
         )]
         #[repr(C)]
         $vis struct $name {
