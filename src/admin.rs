@@ -227,7 +227,8 @@ impl Admin {
         // What is declared first is dropped last.
         let enabled = Enabled::new(pdev)?;
 
-        require_bars(pdev, &[REGISTERS_BAR, LLQ_BAR])?;
+        require_bar(pdev, REGISTERS_BAR, "registers")?;
+        require_bar(pdev, LLQ_BAR, "LLQ memory")?;
         let bar = pdev
             .iomap_region_sized::<REGS_SIZE>(REGISTERS_BAR, BAR_NAME)
             .inspect_err(|error| dev_err!(dev, "registers not mapped: {error:?}\n"))?
@@ -376,17 +377,15 @@ impl Admin {
     }
 }
 
-/// Checks that the device has these memory BARs.
-fn require_bars(pdev: &pci::Device<Bound>, bars: &[u32]) -> Result {
+/// Checks that the device has a memory BAR.
+fn require_bar(pdev: &pci::Device<Bound>, bar: u32, purpose: &str) -> Result {
     let available = memory_bars(pdev);
-    for &bar in bars {
-        if 1u32.checked_shl(bar).unwrap_or(0) & available == 0 {
-            dev_err!(
-                pdev,
-                "memory BAR {bar} is missing (mask of those there are: {available:#x})\n"
-            );
-            return Err(ENODEV);
-        }
+    if 1u32.checked_shl(bar).unwrap_or(0) & available == 0 {
+        dev_err!(
+            pdev,
+            "memory BAR {bar} ({purpose}) is missing (mask of those there are: {available:#x})\n"
+        );
+        return Err(ENODEV);
     }
     Ok(())
 }
@@ -394,7 +393,7 @@ fn require_bars(pdev: &pci::Device<Bound>, bars: &[u32]) -> Result {
 /// Reserves the BAR of the doorbells, unless it is one that the driver has.
 fn reserve_doorbells(pdev: &pci::Device<Bound>, bar: u16) -> Result<Option<ReservedBar>> {
     let bar = bar.into();
-    require_bars(pdev, &[bar])?;
+    require_bar(pdev, bar, "doorbells")?;
     if bar == REGISTERS_BAR || bar == LLQ_BAR {
         return Ok(None);
     }
