@@ -61,4 +61,5 @@ main() {
     env -i "${variables[@]}" "$@"
 }
 
-main "$@"
+# On one line: nothing of this file is read any more when it changes during a long run.
+main "$@"; exit

@@ -37,7 +37,7 @@ make_item() {
     work=$EFA_CACHE/partial/$(basename "$target") log=$EFA_CACHE/log/$item.log
 
     exec 9>"$EFA_CACHE/lock/$item"
-    flock -n 9 || { say "[$item] waiting for another set-up that is making it"; flock 9; }
+    flock -n 9 || { say "[$item] waiting for another set-up, which holds $EFA_CACHE/lock/$item"; flock 9; }
     if [ ! -d "$target" ]; then
         drop_older_parts "$item" "$work"
         mkdir -p "$work"

@@ -26,15 +26,15 @@ ensure_bootstrap() {
 # seen by nobody else, so removing the cache can never reach them; and when this shell dies, even by SIGKILL,
 # everything in there dies with it. An ordinary user becomes root of a user namespace.
 in_own_namespace() {
-    local user=()
+    local own=(unshare --mount --propagation private --pid --fork --kill-child --mount-proc)
+    local advice="root cannot make namespaces here: a container needs CAP_SYS_ADMIN for it (docker run --privileged)"
     if [ "$(id -u)" != 0 ]; then
-        user=(--user --map-root-user --map-auto)
-        unshare "${user[@]}" true 2>/dev/null ||
-            die "this user cannot make user namespaces: run as root, or have root install uidmap, give $(id -un) a range in /etc/subuid and /etc/subgid, and allow unprivileged user namespaces"
+        own+=(--user --map-root-user --map-auto)
+        advice="this user cannot make user namespaces: run as root, or have root install uidmap, give $(id -un) a range in /etc/subuid and /etc/subgid, and allow unprivileged user namespaces"
     fi
+    "${own[@]}" true 2>/dev/null || die "$advice"
     # A job in the background, so that a signal is acted on at once; it keeps the terminal as its input.
-    setpriv --pdeathsig KILL -- \
-        unshare "${user[@]}" --mount --propagation private --pid --fork --kill-child --mount-proc -- "$@" <&0 &
+    setpriv --pdeathsig KILL -- "${own[@]}" -- "$@" <&0 &
     local child=$! status=0
     trap 'kill -KILL $child 2>/dev/null; exit 130' INT
     trap 'kill -KILL $child 2>/dev/null; exit 143' TERM HUP

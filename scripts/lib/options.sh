@@ -29,4 +29,5 @@ refuse_kdir() {
 check_json() {
     [ -n "${JSON:-}" ] || return 0
     { : >>"$JSON"; } 2>/dev/null || die "cannot write JSON=$JSON"
+    [ -s "$JSON" ] || rm -f "$JSON"
 }

@@ -66,6 +66,6 @@ runner() {
         EFA_KERNEL_SOURCE=$(item_dir kernel-source)/src EFA_GUEST_ROOT=$(item_dir guest-root) \
         EFA_STOCK_KERNEL_DIR=$(item_dir kernel-stock) EFA_VEFA=$(cargo_target)/release/vefa \
         "$TREE/scripts/in-root" "$(cargo_target)/release/runner" "$@" "${json[@]}" || status=$?
-    [ -z "${JSON:-}" ] || cp "$output/result.json" "$JSON" || die "the runner left no result to write to $JSON"
+    [ -z "${JSON:-}" ] || cp "$output/result.json" "$JSON" 2>/dev/null || die "the runner left no result to write to $JSON"
     return $status
 }

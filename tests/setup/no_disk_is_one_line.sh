@@ -7,7 +7,7 @@
 
 mkdir -p "$EFA_CACHE"
 mount -t tmpfs -o size=8m small "$EFA_CACHE"
-trap 'umount "$EFA_CACHE"; rm -rf --one-file-system "$TOY"' EXIT
+trap 'umount "$EFA_CACHE"; clean_up' EXIT
 EFA_SETUP_DISK_MIB='' expect_one_line 'has [0-9]+ MiB of free space and set-up needs [0-9]+' "$TREE/scripts/setup" build-root
 
 cat >"$TOY/bin/mmdebstrap" <<'STUB'

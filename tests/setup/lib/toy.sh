@@ -14,7 +14,15 @@ TOY=$(mktemp -d)
 RELEASE=7.3.9+deb13-cloud-amd64
 export TOY EFA_CACHE=$TOY/cache EFA_PROGRESS_SECONDS=1 EFA_SETUP_DISK_MIB=1
 unset EFA_MIRROR EFA_SETUP_STOP_AT
-trap 'rm -rf --one-file-system "$TOY"' EXIT
+trap clean_up EXIT
+
+clean_up() {
+    local job
+    for job in $(jobs -p); do
+        kill -KILL "$job" 2>/dev/null || true
+    done
+    rm -rf --one-file-system "$TOY"
+}
 
 flunk() {
     echo "$*"
