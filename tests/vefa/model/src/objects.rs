@@ -249,6 +249,16 @@ mod tests {
     }
 
     #[test]
+    fn a_key_has_one_ah_and_needs_its_pd() {
+        let mut objects = Objects::default();
+        let pd = objects.alloc_pd(1).unwrap();
+        assert!(objects.create_ah(10, ah(pd, 1)).is_some());
+        assert_eq!(objects.create_ah(10, ah(pd, 1)), None);
+        assert_eq!(objects.create_ah(10, ah(pd + 1, 1)), None);
+        assert_eq!(objects.counts()["ah"], 1);
+    }
+
+    #[test]
     fn as_many_ahs_as_there_are_numbers_can_live() {
         let mut objects = Objects::default();
         let pd = objects.alloc_pd(1).unwrap();
