@@ -17,7 +17,8 @@ class Test:
         self.full = request["size"] == "full"
         self.args = request.get("args") or {}
         self.log = kmsg.Log()
-        self.devices = [vefa.Device(index) for index in range(len(pci.functions()))]
+        count = min(len(pci.functions()), vefa.CONTROL_PORTS)
+        self.devices = [vefa.Device(index) for index in range(count)]
         # Violations that the test itself brings about, by the name of the rule.
         self.expected_violations = set()
 

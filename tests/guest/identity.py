@@ -6,6 +6,7 @@ import os
 import subprocess
 
 import pci
+import uverbs
 
 DEVICE_COUNTERS = {
     "submitted_cmds", "completed_cmds", "cmds_err", "no_completion_cmds", "keep_alive_rcvd", "alloc_pd_err",
@@ -61,3 +62,17 @@ def netlink_knows_the_driver(test):
     """rdma-core's tools see the device with its port."""
     devices = json.loads(output("rdma", "-j", "dev", "show"))
     assert any(device["ifname"] == test.function.rdma() for device in devices), devices
+
+
+def every_generation_is_taken(_test):
+    """The driver takes each device id that there is, and says which one it is."""
+    for index, address in enumerate(pci.functions()):
+        function = pci.Function(index)
+        assert function.rdma(), f"{address} ({pci.read(function.path + '/device')}) has no RDMA device"
+        with uverbs.Context(function.uverbs()) as context:
+            pd = context.alloc_pd()
+            pd.create_ah(uverbs.gid(1)).destroy()
+            pd.dealloc()
+        text = output("ibv_devinfo", "-d", function.rdma())
+        part = int(pci.read(f"{function.path}/device"), 16)
+        assert f"vendor_part_id:\t\t\t{part}" in text, f"{address}: not part {part}"

@@ -130,13 +130,14 @@ def unreadable_node_stops_only_itself(test):
     """P5: a user who may not open one device can use the other."""
     nodes = [pci.Function(index).uverbs() for index in range(2)]
     names = [pci.Function(index).rdma() for index in range(2)]
+    modes = [os.stat(node).st_mode for node in nodes]
     os.chmod(nodes[0], 0o000)
     os.chmod(nodes[1], 0o666)
     try:
         status = as_nobody(lambda: use_by_name(names))
     finally:
-        for node in nodes:
-            os.chmod(node, 0o600)
+        for node, mode in zip(nodes, modes):
+            os.chmod(node, mode)
     assert status == 0, "the readable device does not work (see the program's log)"
 
 

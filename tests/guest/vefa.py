@@ -6,6 +6,8 @@ import ipaddress
 import serial_line
 
 ANSWER_SECONDS = 20
+# Serial ports that lead to devices; further devices of a machine can only be used, not asked.
+CONTROL_PORTS = 2
 
 
 class Refused(Exception):

@@ -39,12 +39,14 @@ const ALARMS: &[&str] = &[
 
 /// The first line that shows the kernel in trouble.
 pub fn alarm(log: &str) -> Option<&str> {
-    let telling = |line: &&str| {
-        ALARMS.iter().any(|alarm| line.contains(alarm)) || is_plain_warning(line)
-    };
+    let telling =
+        |line: &&str| ALARMS.iter().any(|alarm| line.contains(alarm)) || is_plain_warning(line);
     // A warning of a kind not known here still begins with this line.
     let any = |line: &&str| line.contains("[ cut here ]");
-    log.lines().find(telling).or_else(|| log.lines().find(any)).map(str::trim)
+    log.lines()
+        .find(telling)
+        .or_else(|| log.lines().find(any))
+        .map(str::trim)
 }
 
 /// `WARNING: FILE:LINE at FUNCTION`, the form of newer kernels.

@@ -9,10 +9,12 @@ mod cargo_test;
 mod cli;
 mod console;
 mod env;
+mod interrupt;
 mod known;
 mod ktap;
 mod main_job;
 mod manifest;
+mod mutations;
 mod process;
 mod report;
 mod stage;
@@ -35,7 +37,9 @@ fn main() -> ExitCode {
 
 /// Does what the command line asks; `false` when something was off.
 fn run() -> anyhow::Result<bool> {
-    match cli::parse(lexopt::Parser::from_env())? {
+    let command = cli::parse(lexopt::Parser::from_env())?;
+    interrupt::handle()?;
+    match command {
         cli::Command::Run(args) => main_job::run(&args),
         cli::Command::Test(args) => suites::run(&args),
         cli::Command::Help => {

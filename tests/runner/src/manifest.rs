@@ -90,7 +90,8 @@ impl Manifest {
     /// Why a case of rdma-core may be skipped; `None` if it may not.
     pub fn allowed_skip(&self, case: &str) -> Option<&str> {
         let covers = |key: &str| {
-            case.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            case.strip_prefix(key)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         let found = self.rdma_core_skip.iter().find(|(key, _)| covers(key));
         found.map(|(_, reason)| reason.as_str())

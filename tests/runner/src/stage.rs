@@ -78,7 +78,8 @@ fn dependencies<'a>(dep: &'a str, name: &str) -> Option<Vec<&'a str>> {
     Some(list)
 }
 
-fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+/// Copies a directory with all below it.
+pub fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from).with_context(|| format!("no directory {}", from.display()))? {
         let entry = entry?;

@@ -5,6 +5,7 @@ mod cargo;
 mod guest;
 mod kunit;
 mod lint;
+mod mutation;
 mod rdma_core;
 mod setup;
 mod stock;
@@ -59,16 +60,17 @@ pub fn run(args: &TestArgs) -> Result<bool> {
 
     let lints = lint::plan(&context);
     let scripts = setup::plan(&context)?;
+    let mutations = mutation::plan(&context)?;
     let guests = guest::plan(&context);
-    context
-        .report
-        .plan(lints.len() + scripts.len() + guests.len());
+    let planned = lints.len() + scripts.len() + mutations.len() + guests.len();
+    context.report.plan(planned);
 
     lint::run(&mut context, &lints);
     cargo::run(&mut context);
     setup::run(&mut context, &scripts);
     if args.driver == Driver::Rust && args.kernel != "stock" {
         kunit::run(&mut context);
+        mutation::run(&mut context, &mutations);
     }
     guest::run(&mut context, &guests, &known);
     rdma_core::run(&mut context, &known);

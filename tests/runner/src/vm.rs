@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, Result};
-use tempfile::TempDir;
 
 use crate::agent::{Agent, Reply, Request};
 use crate::cli::Driver;
 use crate::console::{alarm, between, Console};
 use crate::env::{accelerator, Env, Kernel};
+use crate::interrupt::Scratch;
 use crate::process::{tied, Daemon};
 use crate::stage;
 use crate::vefa::Vefa;
@@ -22,6 +22,8 @@ use crate::vefa::Vefa;
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(20);
 const MARK_LIMIT: Duration = Duration::from_secs(10);
+/// How the line begins that the guest puts into the kernel log before a test.
+const BEGIN: &str = "efa-test: begin <";
 const VIRTIOFSD: &str = "/usr/libexec/virtiofsd";
 
 /// Serial ports 2 and 3 lead to the control sockets of the devices. A line of their own each:
@@ -44,7 +46,7 @@ pub struct Vm {
     shares: Vec<Daemon>,
     pub devices: Vec<Vefa>,
     pub console: Console,
-    dir: TempDir,
+    dir: Scratch,
 }
 
 /// What one test program in the guest came to.
@@ -62,7 +64,7 @@ impl Vm {
     ///
     /// Anything that does not start; the message says what the console last showed.
     pub fn boot(env: &Env, boot: &Boot) -> Result<Self> {
-        let dir = tempfile::Builder::new().prefix("efa-vm-").tempdir()?;
+        let dir = Scratch::new("efa-vm-")?;
         let job = dir.path().join("job");
         stage::stage(&job, env, boot.kernel, boot.driver)?;
 
@@ -145,9 +147,11 @@ impl Vm {
         Ok(())
     }
 
-    /// The first alarming line on the console of a machine that is going down, or gone.
+    /// The first alarming line on the console since the first test began.
     pub fn alarm(&self) -> Option<String> {
-        alarm(&self.console.text()).map(str::to_string)
+        let text = self.console.text();
+        let (_, tests) = text.split_once(BEGIN)?;
+        alarm(tests).map(str::to_string)
     }
 
     /// Powers off in order.
@@ -165,10 +169,7 @@ impl Vm {
 
 /// The lines that bracket a test in the kernel log.
 pub fn marks(test: &str) -> (String, String) {
-    (
-        format!("efa-test: begin <{test}>"),
-        format!("efa-test: end <{test}>"),
-    )
+    (format!("{BEGIN}{test}>"), format!("efa-test: end <{test}>"))
 }
 
 /// Starts the server of one shared directory.
@@ -238,33 +239,34 @@ fn start_qemu(dir: &Path, boot: &Boot, devices: &[Vefa]) -> Result<Daemon> {
             &format!("socket,id=agent,path={}", agent.display()),
         ])
         .args(["-serial", "chardev:agent"]);
-    for (index, (device, (iobase, irq))) in devices.iter().zip(CONTROL_PORTS).enumerate() {
-        let (chassis, control) = (index + 1, device.control.display());
-        let function = serde_json::json!({
-            "driver": "vfio-user-pci",
-            "bus": format!("rp{chassis}"),
-            "socket": {"type": "unix", "path": device.socket},
-        });
-        command
-            .args([
-                "-device",
-                &format!("pcie-root-port,id=rp{chassis},chassis={chassis}"),
-            ])
-            .args(["-device", &function.to_string()])
-            .args(["-chardev", &format!("socket,id=ctl{index},path={control}")])
-            .args([
-                "-device",
-                &format!(
-                    "isa-serial,chardev=ctl{index},index={},iobase={iobase},irq={irq}",
-                    index + 2
-                ),
-            ]);
+    for (index, device) in devices.iter().enumerate() {
+        attach(&mut command, index, device);
     }
     command
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log);
     Daemon::start("QEMU", &mut command)
+}
+
+/// Attaches a device behind a root port of its own, and its control socket to a serial port while
+/// there are ports left.
+fn attach(command: &mut Command, index: usize, device: &Vefa) {
+    let chassis = index + 1;
+    let function = serde_json::json!({
+        "driver": "vfio-user-pci",
+        "bus": format!("rp{chassis}"),
+        "socket": {"type": "unix", "path": device.socket},
+    });
+    let root_port = format!("pcie-root-port,id=rp{chassis},chassis={chassis}");
+    command.args(["-device", &root_port, "-device", &function.to_string()]);
+    if let Some((iobase, irq)) = CONTROL_PORTS.get(index) {
+        let control = format!("socket,id=ctl{index},path={}", device.control.display());
+        let port = index + 2;
+        let serial =
+            format!("isa-serial,chardev=ctl{index},index={port},iobase={iobase},irq={irq}");
+        command.args(["-chardev", &control, "-device", &serial]);
+    }
 }
 
 fn machine(command: &mut Command, boot: &Boot) -> Result<()> {

@@ -82,7 +82,7 @@ struct Machines {
 }
 
 impl Machines {
-    fn run(&mut self, context: &Context, test: &GuestTest, driver: Driver) -> (Status, f64) {
+    fn run(&mut self, context: &mut Context, test: &GuestTest, driver: Driver) -> (Status, f64) {
         let alone = test.alone || (test.alone_on_c && driver == Driver::C);
         if alone || !self.suits(test, driver) {
             self.stop(context);
@@ -141,13 +141,21 @@ impl Machines {
         Ok(())
     }
 
-    fn stop(&mut self, context: &Context) {
-        if let Some((vm, ..)) = self.vm.take() {
-            if let Err(error) = vm.shut_down() {
-                context
-                    .report
-                    .note(&format!("a machine did not power off: {error:#}"));
-            }
+    /// Powers the machine off. All its tests passed, or it would be gone: an alarm that is on its
+    /// console all the same came after the test that caused it.
+    fn stop(&mut self, context: &mut Context) {
+        let Some((vm, driver, machine)) = self.vm.take() else {
+            return;
+        };
+        if let Some(line) = vm.alarm() {
+            let name = format!("{}.kernel.{machine}", driver.name());
+            let status = Status::Failed(format!("the kernel complains between tests: {line}"));
+            context.report.record(&name, status, 0.0);
+        }
+        if let Err(error) = vm.shut_down() {
+            context
+                .report
+                .note(&format!("a machine did not power off: {error:#}"));
         }
     }
 }

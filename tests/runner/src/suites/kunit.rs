@@ -10,6 +10,7 @@ use super::Context;
 use crate::agent::Request;
 use crate::cli::Driver;
 use crate::console::{alarm, between};
+use crate::env::{Env, Kernel};
 use crate::ktap::{parse, CaseResult};
 use crate::report::Status;
 use crate::vm::{marks, Boot, Vm};
@@ -23,8 +24,8 @@ pub fn run(context: &mut Context) {
     }
     context.report.note("booting for the module's KUnit suites");
     let start = Instant::now();
-    let (log, loaded) =
-        load(context).unwrap_or_else(|error| (String::new(), Status::Failed(format!("{error:#}"))));
+    let (log, loaded) = load(&context.env, &context.env.kernel)
+        .unwrap_or_else(|error| (String::new(), Status::Failed(format!("{error:#}"))));
     let report = parse(&log);
     let trouble = match loaded {
         Status::Passed if report.cases.is_empty() => {
@@ -56,12 +57,11 @@ pub fn run(context: &mut Context) {
 }
 
 /// Loads the module in a guest of its own; the kernel log, and whether the loading went well.
-fn load(context: &Context) -> Result<(String, Status)> {
-    let env = &context.env;
+pub fn load(env: &Env, kernel: &Kernel) -> Result<(String, Status)> {
     let mut vm = Vm::boot(
         env,
         &Boot {
-            kernel: &env.kernel,
+            kernel,
             driver: Driver::Rust,
             devices: &[],
         },

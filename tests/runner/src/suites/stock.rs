@@ -15,7 +15,11 @@ pub fn run(context: &mut Context) {
     context.report.plan(1);
     let env = &context.env;
     context.report.time(NAME, || {
-        measure(env, &env.stock_kernel()?, Driver::Rust)?;
-        Ok(Status::Passed)
+        let numbers = measure(env, &env.stock_kernel()?, Driver::Rust)?;
+        let complaints = numbers.complaints(Driver::Rust);
+        Ok(match complaints.is_empty() {
+            true => Status::Passed,
+            false => Status::Failed(complaints.join("; ")),
+        })
     });
 }
