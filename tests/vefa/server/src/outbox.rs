@@ -18,7 +18,7 @@ const MAX_QUEUED: usize = 16 << 20;
 pub enum OutboxError {
     #[error("the client does not read its answers")]
     Full,
-    #[error("send: {0}")]
+    #[error("send")]
     Send(#[from] Errno),
 }
 

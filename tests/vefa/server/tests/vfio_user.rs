@@ -267,6 +267,12 @@ fn without_bus_mastering_or_msix_no_interrupt_is_delivered() {
     assert_eq!(count(&vector), 0);
     client.enable();
     assert_eq!(count(&vector), 1);
+
+    client.write(CONFIG_REGION, vefa_pci::regs::COMMAND as u64, &[0, 0]);
+    client.ok(Command::DeviceSetIrqs, &set_irqs(DATA_NONE | TRIGGER, 0, 1));
+    assert_eq!(count(&vector), 0);
+    client.write(CONFIG_REGION, vefa_pci::regs::COMMAND as u64, &[4, 0]);
+    assert_eq!(count(&vector), 1);
     server.stop();
 }
 

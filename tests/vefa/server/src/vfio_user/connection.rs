@@ -28,8 +28,8 @@ pub enum ConnectionError {
     TooManyFds,
     #[error("{0}")]
     Refused(&'static str),
-    #[error("receive: {0}")]
-    Receive(Errno),
+    #[error("receive")]
+    Receive(#[source] Errno),
     #[error(transparent)]
     Send(#[from] OutboxError),
 }
