@@ -2,7 +2,8 @@
 
 //! The cache against a scripted device.
 //!
-//! Each test names, after "Broken by", a one-line change of `ah_cache.rs` that makes it fail.
+//! Each test names, after "Broken by", a one-line change that makes it fail; the same changes are in
+//! `tests/mutations/ah_cache.toml`, where `make test-full` tries them.
 
 use super::{AhCommands, PdId};
 use kernel::{
