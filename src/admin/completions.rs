@@ -12,6 +12,10 @@
 //! again, until the device has written the entry after it, or until [`GRACE_MS`] have passed; only
 //! then it is bad for good. An entry with a right checksum is complete, so its verdict is final at
 //! once.
+//!
+//! The ring has an entry for each command that the device can have, and the device does not wait
+//! for its reader: one that writes more entries than it has commands overwrites what was not
+//! read, and the commands concerned time out.
 
 use super::{
     crc::crc16,

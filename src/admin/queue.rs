@@ -318,8 +318,6 @@ impl AdminQueue {
     fn submit(&self, opcode: u8, payload: &[u8], buffer: Option<ControlBuffer>) -> Result<Issued> {
         let mut state = self.state.lock();
         if !state.open {
-            // The buffer may not be freed with interrupts off.
-            drop(state);
             return Err(ENODEV);
         }
         let flags = match buffer {

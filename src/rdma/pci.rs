@@ -128,14 +128,19 @@ impl BusMaster {
     ///
     /// # Errors
     ///
-    /// * `EINVAL`: not a number of bits.
+    /// * `EINVAL`: not a number of bits, or another device.
     /// * `EIO`: the machine cannot serve such a device.
+    /// * `ENODEV`: the device is not bound any more.
     pub fn set_dma_limits(&mut self, pdev: &pci::Device<Core<'_>>, address_bits: u32) -> Result {
         use kernel::dma::{
             Device as _,
             DmaMask, //
         };
         let mask = DmaMask::try_new(address_bits)?;
+        let own = self.0.try_access().ok_or(ENODEV)?;
+        if as_raw(&own.0) != as_raw(pdev) {
+            return Err(EINVAL);
+        }
         // SAFETY: Only the thread that probes has the device (a `Core` device exists in bus
         // callbacks only, and these exclude each other), and by the contract above it allocates
         // nothing meanwhile.
