@@ -98,7 +98,7 @@ impl<T> Table<T> {
     ///
     /// `ENOMEM` when the node or a bucket table cannot be allocated, `E2BIG` when the table is full.
     pub fn get_or_insert(&self, key: &Key, init: impl PinInit<T>) -> Result<NodeRef<T>> {
-        let new = Node::new(key, init)?;
+        let new = Node::alloc(key, init)?;
         loop {
             // Taken before the node can be found, since whoever finds it may remove it at once.
             let table_ref = new.clone();

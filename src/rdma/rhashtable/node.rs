@@ -14,7 +14,7 @@ use kernel::{
 /// What a table holds: a `T` and what is needed to find, count and chain it.
 ///
 /// `T` is never dropped: its memory goes back by `kfree_rcu()`. So `T` must not need a drop,
-/// which [`Node::new`] checks at build time.
+/// which [`Node::alloc`] checks at build time.
 ///
 /// # Invariants
 ///
@@ -39,7 +39,7 @@ impl<T> Node<T> {
     /// # Errors
     ///
     /// `ENOMEM` when there is no memory for it.
-    pub(super) fn new(key: &Key, init: impl PinInit<T>) -> Result<NodeRef<T>> {
+    pub(super) fn alloc(key: &Key, init: impl PinInit<T>) -> Result<NodeRef<T>> {
         const {
             assert!(
                 !mem::needs_drop::<T>(),
