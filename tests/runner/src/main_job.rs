@@ -68,6 +68,7 @@ pub fn measure(env: &Env, kernel: &Kernel, driver: Driver) -> Result<Numbers> {
         kernel,
         driver,
         devices: &[vec![]],
+        kunit: false,
     };
     let mut vm = Vm::boot(env, &boot)?;
     let numbers = job(&mut vm, driver);

@@ -28,12 +28,23 @@ pub struct Mutation {
 }
 
 impl Mutation {
+    /// The content of the file with the change made.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or the change does not apply.
+    pub fn changed(&self, tree: &Path) -> Result<String> {
+        let path = tree.join(&self.file);
+        let source = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        self.apply(&source).with_context(|| self.name.clone())
+    }
+
     /// The source with the change made.
     ///
     /// # Errors
     ///
     /// The text to change is not there, or more than once.
-    pub fn apply(&self, source: &str) -> Result<String> {
+    fn apply(&self, source: &str) -> Result<String> {
         match source.matches(&self.from).count() {
             1 => Ok(source.replacen(&self.from, &self.to, 1)),
             count => bail!(

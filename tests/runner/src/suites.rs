@@ -58,6 +58,10 @@ pub fn run(args: &TestArgs) -> Result<bool> {
         report: Report::new(),
     };
 
+    // What an earlier run left would pass for this one's.
+    drop(std::fs::remove_dir_all(
+        context.env.tree.join("build/results"),
+    ));
     let lints = lint::plan(&context);
     let scripts = setup::plan(&context)?;
     let mutations = mutation::plan(&context)?;

@@ -37,6 +37,8 @@ pub struct Boot<'a> {
     pub driver: Driver,
     /// One list of `key=value` settings for each virtual device.
     pub devices: &'a [Vec<String>],
+    /// Whether loading the module runs its KUnit suites, which takes seconds.
+    pub kunit: bool,
 }
 
 /// A running virtual machine.
@@ -273,8 +275,9 @@ fn machine(command: &mut Command, boot: &Boot) -> Result<()> {
     const MEMORY: &str = "1G";
     // The guest's root has no init: a shell mounts the job directory and goes on from there.
     let init = "init=/bin/sh -- -c \"mount -t virtiofs job /mnt; exec /mnt/guest/init\"";
+    let kunit = u8::from(boot.kunit);
     let cmdline = format!(
-        "console=ttyS0 ignore_loglevel panic=-1 oops=panic printk.time=1 rootfstype=virtiofs root=root ro {init}"
+        "console=ttyS0 ignore_loglevel kunit.enable={kunit} panic=-1 oops=panic printk.time=1 rootfstype=virtiofs root=root ro {init}"
     );
     command
         .args(["-nodefaults", "-no-reboot", "-display", "none"])

@@ -135,6 +135,7 @@ impl Machines {
                 kernel: &context.env.kernel,
                 driver,
                 devices,
+                kunit: false,
             },
         )?;
         self.vm = Some((vm, driver, test.machine.clone()));

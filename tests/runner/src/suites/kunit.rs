@@ -64,6 +64,7 @@ pub fn load(env: &Env, kernel: &Kernel) -> Result<(String, Status)> {
             kernel,
             driver: Driver::Rust,
             devices: &[],
+            kunit: true,
         },
     )?;
     let outcome = vm.call(&Request {

@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result};
 
 use super::Context;
 use crate::env::Env;
+use crate::mutations;
 use crate::process::{self, Output};
 use crate::report::Status;
 
@@ -22,6 +23,7 @@ const LINTS: &[(&str, Lint)] = &[
     ("lint.fmt", formatting),
     ("lint.licence", licence),
     ("lint.unsafe", unsafe_places),
+    ("lint.mutations", mutations_apply),
     ("lint.shellcheck", shellcheck),
     ("lint.clippy", clippy_workspace),
     ("lint.clippy-module", clippy_module),
@@ -102,6 +104,14 @@ fn unsafe_places(env: &Env) -> Result<Status> {
                 line + 1
             )));
         }
+    }
+    Ok(Status::Passed)
+}
+
+/// Every change of tests/mutations still applies to the sources.
+fn mutations_apply(env: &Env) -> Result<Status> {
+    for (_, mutation) in mutations::read(&env.tree)? {
+        mutation.changed(&env.tree)?;
     }
     Ok(Status::Passed)
 }

@@ -69,6 +69,7 @@ fn run_on(context: &Context, driver: Driver, modules: &[&str]) -> Vec<(String, S
         kernel: &context.env.kernel,
         driver,
         devices: context.manifest.devices("default"),
+        kunit: false,
     };
     let mut vm = match Vm::boot(&context.env, &boot) {
         Ok(vm) => vm,
