@@ -14,6 +14,7 @@ mod known;
 mod ktap;
 mod main_job;
 mod manifest;
+mod module;
 mod mutations;
 mod process;
 mod report;

@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result};
 
 use super::Context;
 use crate::env::Env;
+use crate::module;
 use crate::mutations;
 use crate::process::{self, Output};
 use crate::report::Status;
@@ -168,26 +169,12 @@ fn module_without_warnings(env: &Env) -> Result<Status> {
     build_module(env, "W=1")
 }
 
-/// Builds the module anew, apart from the objects in use, and takes any warning for a failure.
+/// Takes any warning of a build for a failure.
 fn build_module(env: &Env, option: &str) -> Result<Status> {
     let objects = env.tree.join("build/lint").join(option);
-    if objects.exists() {
-        fs::remove_dir_all(&objects)?;
-    }
-    fs::create_dir_all(&objects)?;
-    let mut command = Command::new("make");
-    command
-        .arg("-C")
-        .arg(&env.kernel.build)
-        .arg(format!("M={}", env.tree.display()))
-        .arg(format!("MO={}", objects.display()))
-        .args(["CC=gcc-14", "-j2", option, "modules"]);
-    let output = process::run(&mut command, LIMIT)?;
-    let warning = output
-        .text
-        .lines()
-        .find(|line| line.contains("warning:") || line.contains("WARNING:"));
-    Ok(match warning {
+    let output = module::build(&env.kernel, &env.tree, &objects, &[option])?;
+    let is_warning = |line: &&str| line.contains("warning:") || line.contains("WARNING:");
+    Ok(match output.text.lines().find(is_warning) {
         Some(line) => Status::Failed(line.trim().to_string()),
         None => verdict(&output),
     })

@@ -4,21 +4,18 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{bail, Result};
 
 use super::{kunit, Context};
 use crate::cli::{Driver, Size};
 use crate::env::{Env, Kernel};
-use crate::ktap::{parse, CaseResult};
+use crate::ktap::{parse, CaseResult, Report};
+use crate::module;
 use crate::mutations::{read, Mutation};
-use crate::process;
 use crate::report::Status;
 use crate::stage::copy_tree;
 
-const BUILD_LIMIT: Duration = Duration::from_secs(600);
 /// What the module is built from.
 const SOURCES: &[&str] = &["Kbuild", "Kconfig", "src", "include"];
 
@@ -43,31 +40,38 @@ pub fn run(context: &mut Context, mutations: &[(String, Mutation)]) {
     }
 }
 
-/// Whether the named case fails in a module with the change. A case without a result counts as
-/// failed: the change may hang or crash the kernel in the middle of it.
+/// Whether the named case fails in a module with the change.
 fn is_noticed(env: &Env, mutation: &Mutation, changed: &str) -> Result<Status> {
     let work = env.tree.join("build/mutation");
     build(env, &work, mutation, changed)?;
+    let efa_module = work.join("objects/efa.ko");
     let kernel = Kernel {
-        efa_module: work.join("efa.ko"),
+        efa_module,
         ..env.kernel.clone()
     };
     let (log, _) = kunit::load(env, &kernel)?;
-    let report = parse(&log);
-    if report.cases.is_empty() && report.missing.is_empty() {
-        bail!("the changed module ran no KUnit suite");
-    }
+    Ok(judge(&parse(&log), &mutation.fails))
+}
+
+/// A case without a result counts as failed only where its suite was cut off: the change hung or
+/// crashed the kernel. Else the case is not there at all.
+fn judge(report: &Report, fails: &str) -> Status {
     let case = report
         .cases
         .iter()
-        .find(|case| format!("{}.{}", case.suite, case.name) == mutation.fails);
-    Ok(match case.map(|case| &case.result) {
-        Some(CaseResult::Passed) => {
-            Status::Failed(format!("{} passes with the change", mutation.fails))
-        }
-        Some(CaseResult::Skipped(_)) => Status::Failed(format!("{} is skipped", mutation.fails)),
-        Some(CaseResult::Failed(_)) | None => Status::Passed,
-    })
+        .find(|case| format!("{}.{}", case.suite, case.name) == fails);
+    let suite = fails.split('.').next().unwrap_or(fails);
+    let cut_off = report
+        .missing
+        .iter()
+        .any(|missing| missing.starts_with(&format!("{suite}:")));
+    match case.map(|case| &case.result) {
+        Some(CaseResult::Failed(_)) => Status::Passed,
+        None if cut_off => Status::Passed,
+        Some(CaseResult::Passed) => Status::Failed(format!("{fails} passes with the change")),
+        Some(CaseResult::Skipped(_)) => Status::Failed(format!("{fails} is skipped")),
+        None => Status::Failed(format!("there is no case {fails}")),
+    }
 }
 
 fn build(env: &Env, work: &Path, mutation: &Mutation, changed: &str) -> Result<()> {
@@ -83,18 +87,35 @@ fn build(env: &Env, work: &Path, mutation: &Mutation, changed: &str) -> Result<(
         }
     }
     fs::write(work.join(&mutation.file), changed)?;
-    let mut command = Command::new("make");
-    command
-        .arg("-C")
-        .arg(&env.kernel.build)
-        .arg(format!("M={}", work.display()));
-    command.args(["-j2", "modules"]);
-    let output = process::run(&mut command, BUILD_LIMIT)?;
+    let output = module::build(&env.kernel, work, &work.join("objects"), &[])?;
     if !output.success {
         bail!(
             "the changed module does not build: {}",
-            process::last_line(&output.text)
+            module::reason(&output)
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str =
+        "# Subtest: s\n    1..2\n    not ok 1 noticed\n    ok 2 unmoved\nnot ok 1 s\n";
+
+    #[test]
+    fn a_change_is_noticed_only_by_the_case_that_fails() {
+        let report = parse(LOG);
+        assert_eq!(judge(&report, "s.noticed"), Status::Passed);
+        assert!(matches!(judge(&report, "s.unmoved"), Status::Failed(_)));
+        assert!(matches!(judge(&report, "s.renamed"), Status::Failed(_)));
+    }
+
+    #[test]
+    fn a_suite_cut_off_before_its_case_has_noticed_too() {
+        let report = parse(LOG.split("    ok 2").next().unwrap());
+        assert_eq!(judge(&report, "s.unmoved"), Status::Passed);
+        assert!(matches!(judge(&report, "other.case"), Status::Failed(_)));
+    }
 }
