@@ -27,4 +27,4 @@ main() {
     exit $status
 }
 
-main "$@"
+main "$@"; exit

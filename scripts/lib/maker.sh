@@ -79,11 +79,16 @@ remove_tree() {
     rm -rf --one-file-system -- "$1"
 }
 
-trap end_step EXIT
-cd "$work"
-# shellcheck source=/dev/null
-. "$TREE/scripts/items/$item.sh"
-"make_${item//-/_}"
-end_step
-cd /
-remove_tree "$work"
+main() {
+    trap end_step EXIT
+    cd "$work"
+    # shellcheck source=/dev/null
+    . "$TREE/scripts/items/$item.sh"
+    "make_${item//-/_}"
+    end_step
+    cd /
+    remove_tree "$work"
+}
+
+# On one line: nothing of this file is read any more when it changes during a long run.
+main; exit
