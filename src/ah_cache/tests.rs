@@ -117,6 +117,7 @@ struct Bench {
     cache: super::AhCache,
     device: Device,
     running: Atomic<u32>,
+    arrived: Atomic<u32>,
     failures: Atomic<u32>,
 }
 
@@ -127,6 +128,7 @@ impl Bench {
                 cache <- super::AhCache::new(),
                 device: Device::new(),
                 running: Atomic::new(0),
+                arrived: Atomic::new(0),
                 failures: Atomic::new(0),
             }),
             GFP_KERNEL,
@@ -163,6 +165,14 @@ impl Bench {
             bench.running.fetch_sub(1, Full);
         })?;
         Ok(())
+    }
+
+    /// Waits until this many threads are here.
+    fn meet(&self, threads: u32) {
+        self.arrived.add(1, Relaxed);
+        while self.arrived.load(Relaxed) < threads {
+            fsleep(Delta::from_micros(100));
+        }
     }
 
     /// Waits for all threads; returns how many failed.
@@ -349,11 +359,13 @@ mod cases {
     #[test]
     fn creates_at_once_end_on_one_device_handle() -> Result {
         let bench = Bench::new()?;
-        bench.device.latency.store(2_000, Relaxed);
-        for _ in 0..8 {
-            bench.spawn(|bench| {
+        bench.device.latency.store(50_000, Relaxed);
+        for worker in 1..=8 {
+            bench.spawn(move |bench| {
+                bench.meet(8);
                 let ah = bench.get(PD, 0)?;
-                fsleep(Delta::from_millis(50));
+                // They leave one by one, so that the last ones notice a destroy that came too early.
+                fsleep(Delta::from_millis(worker * 20));
                 let live = bench.is_live(0, &ah);
                 bench.put(ah);
                 live.then_some(()).ok_or(ESTALE)
