@@ -24,7 +24,7 @@ main() {
         esac
     done
     [ -z "$guest" ] || wait "$guest" || status=1
-    exit $status
+    return $status
 }
 
 main "$@"; exit

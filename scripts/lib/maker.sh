@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317 # its functions are called by the makers, which shellcheck does not see
 # maker.sh ITEM WORK TARGET LOG: makes one item in the directory WORK and renames it to TARGET when it is whole.
 # Its output goes to LOG, and what a person should see to descriptor 3. Called by make_item with the item locked.
 # scripts/items/ITEM.sh has the function make_ITEM (dashes as underscores), which calls step, fail and publish.
