@@ -151,7 +151,7 @@ impl Bench {
 
     /// The number of entries in the cache.
     fn entries(&self) -> usize {
-        self.cache.table.len()
+        self.cache.table.nodes()
     }
 
     /// Runs `work` on another thread. A failure is remembered for [`Bench::join`].

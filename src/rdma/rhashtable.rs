@@ -145,7 +145,7 @@ impl<T> Table<T> {
 
     /// The number of nodes in the table, which may have changed by the time it is looked at.
     #[cfg(CONFIG_KUNIT = "y")]
-    pub fn len(&self) -> usize {
+    pub fn nodes(&self) -> usize {
         // SAFETY: By the type invariant the table is initialised.
         let nodes = unsafe { bindings::rdma_shim_rht_len(self.table.get()) };
         // CAST: A `u32` fits a `usize`: the module is for 64-bit machines only (Kconfig).
@@ -201,7 +201,7 @@ mod tests {
                 .is_some_and(|node| *node == i));
             assert!(table.get(&[i, 0, 0, 0, 0, 2]).is_none());
         }
-        assert_eq!(table.len(), 100);
+        assert_eq!(table.nodes(), 100);
         Ok(())
     }
 
@@ -212,7 +212,7 @@ mod tests {
         let first = table.get_or_insert(&key, 1)?;
         let second = table.get_or_insert(&key, 2)?;
         assert_eq!((*first, *second), (1, 1));
-        assert_eq!(table.len(), 1);
+        assert_eq!(table.nodes(), 1);
         Ok(())
     }
 
@@ -236,7 +236,7 @@ mod tests {
         let node = a.get_or_insert(&key, 1)?;
         b.get_or_insert(&key, 2)?;
         assert!(!b.remove(&node));
-        assert_eq!((a.len(), b.len()), (1, 1));
+        assert_eq!((a.nodes(), b.nodes()), (1, 1));
         Ok(())
     }
 
