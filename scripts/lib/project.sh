@@ -41,7 +41,7 @@ make_tools() {
     drop_orphans
     in_tests cargo fetch --locked --offline --quiet 2>/dev/null || in_tests cargo fetch --locked ||
         die "could not fetch the crates of tests/Cargo.lock: check the network and run the same command again"
-    in_tests cargo build --release --locked --offline --bin vefa --bin runner
+    in_tests cargo build --locked --offline --bin vefa --bin runner
 }
 
 # drop_orphans: what cargo built for trees that are gone.
@@ -64,8 +64,8 @@ runner() {
     [ -z "${JSON:-}" ] || json=(--json "$output/result.json")
     EFA_TREE=$TREE EFA_BUILD=$output EFA_KERNEL_DIR=$(item_dir "kernel-$kernel") \
         EFA_KERNEL_SOURCE=$(item_dir kernel-source)/src EFA_GUEST_ROOT=$(item_dir guest-root) \
-        EFA_STOCK_KERNEL_DIR=$(item_dir kernel-stock) EFA_VEFA=$(cargo_target)/release/vefa \
-        "$TREE/scripts/in-root" "$(cargo_target)/release/runner" "$@" "${json[@]}" || status=$?
+        EFA_STOCK_KERNEL_DIR=$(item_dir kernel-stock) EFA_VEFA=$(cargo_target)/debug/vefa \
+        "$TREE/scripts/in-root" "$(cargo_target)/debug/runner" "$@" "${json[@]}" || status=$?
     [ -z "${JSON:-}" ] || cp "$output/result.json" "$JSON" 2>/dev/null || die "the runner left no result to write to $JSON"
     return $status
 }
