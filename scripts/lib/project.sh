@@ -55,7 +55,7 @@ drop_orphans() {
 }
 
 # runner KERNEL ARGUMENT...: in the build root. Its JSON is written in build/ and copied to JSON=, which need not be
-# a place that the build root shows.
+# a place that the build root shows. When make is killed, so is the runner.
 runner() {
     local kernel=$1 status=0 output=$TREE/build/$1 json=()
     shift
@@ -65,7 +65,7 @@ runner() {
     EFA_TREE=$TREE EFA_BUILD=$output EFA_KERNEL_DIR=$(item_dir "kernel-$kernel") \
         EFA_KERNEL_SOURCE=$(item_dir kernel-source)/src EFA_GUEST_ROOT=$(item_dir guest-root) \
         EFA_STOCK_KERNEL_DIR=$(item_dir kernel-stock) EFA_VEFA=$(cargo_target)/debug/vefa \
-        "$TREE/scripts/in-root" "$(cargo_target)/debug/runner" "$@" "${json[@]}" || status=$?
+        setpriv --pdeathsig TERM "$TREE/scripts/in-root" "$(cargo_target)/debug/runner" "$@" "${json[@]}" || status=$?
     [ -z "${JSON:-}" ] || cp "$output/result.json" "$JSON" 2>/dev/null || die "the runner left no result to write to $JSON"
     return $status
 }
