@@ -82,8 +82,11 @@ impl Vectors {
     }
 
     /// The interrupt number of vector `index`.
-    fn irq(&self, index: u32) -> Result<u32> {
-        let allocation = self.allocation.try_access().ok_or(ENODEV)?;
+    ///
+    /// Sleeps for the lock of the vectors' descriptors, so the allocation must not be reached
+    /// through `try_access`, which holds the RCU read lock.
+    fn irq(&self, dev: &device::Device<Bound>, index: u32) -> Result<u32> {
+        let allocation = self.allocation.access(dev)?;
         // SAFETY: The device is valid; the function checks the index.
         let irq = unsafe { bindings::pci_irq_vector(crate::pci::as_raw(&allocation.0), index) };
         to_result(irq)?;
@@ -144,8 +147,7 @@ impl<T: Handler> Registration<T> {
     ///
     /// # Errors
     ///
-    /// * `EINVAL`: there is no such vector.
-    /// * `ENODEV`: the device is not bound any more.
+    /// * `EINVAL`: there is no such vector, or the vectors are those of another device.
     /// * `ENOMEM`: out of memory; or what the kernel says when it requests an interrupt.
     pub fn new(
         dev: &device::Device<Bound>,
@@ -156,7 +158,7 @@ impl<T: Handler> Registration<T> {
         handler: T,
     ) -> Result<Pin<KBox<Self>>> {
         let name = CString::try_from_fmt(name)?;
-        let irq = vectors.irq(index)?;
+        let irq = vectors.irq(dev, index)?;
         KBox::pin_init(
             try_pin_init!(&this in Self {
                 name,

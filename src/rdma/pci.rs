@@ -130,17 +130,15 @@ impl BusMaster {
     ///
     /// * `EINVAL`: not a number of bits, or another device.
     /// * `EIO`: the machine cannot serve such a device.
-    /// * `ENODEV`: the device is not bound any more.
     pub fn set_dma_limits(&mut self, pdev: &pci::Device<Core<'_>>, address_bits: u32) -> Result {
         use kernel::dma::{
             Device as _,
             DmaMask, //
         };
         let mask = DmaMask::try_new(address_bits)?;
-        let own = self.0.try_access().ok_or(ENODEV)?;
-        if as_raw(&own.0) != as_raw(pdev) {
-            return Err(EINVAL);
-        }
+        // Only a look whether it is this device. Not `try_access`: the RCU read lock must not be
+        // held over what follows, which may sleep on some machines.
+        self.0.access(pdev.as_ref())?;
         // SAFETY: Only the thread that probes has the device (a `Core` device exists in bus
         // callbacks only, and these exclude each other), and by the contract above it allocates
         // nothing meanwhile.
