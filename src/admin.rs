@@ -168,6 +168,7 @@ impl ResetOnDrop {
             return;
         }
         self.core.queue.close();
+        self.core.aenq.close();
         if reset(&self.dev, &self.core.registers, reason).is_err() && !self.master.stop() {
             // The memory may be written at any time: it must never be used for anything else.
             dev_err!(

@@ -53,7 +53,12 @@ pub(crate) struct Aenq {
     stats: Arc<Stats>,
     entries: Coherent<[AdminAenqEntry]>,
     #[pin]
-    cursor: SpinLockIrq<Cursor>,
+    state: SpinLockIrq<State>,
+}
+
+struct State {
+    open: bool,
+    cursor: Cursor,
 }
 
 impl Aenq {
@@ -74,7 +79,10 @@ impl Aenq {
                 registers,
                 stats,
                 entries,
-                cursor <- new_spinlock_irq!(Cursor::new(DEPTH)),
+                state <- new_spinlock_irq!(State {
+                    open: true,
+                    cursor: Cursor::new(DEPTH),
+                }),
             }? Error))
         })
     }
@@ -98,9 +106,18 @@ impl Aenq {
         self.registers.write(AENQ_CONS_DB::from(0));
     }
 
+    /// Ends the handling of events: the doorbell is not rung any more, as a reset demands.
+    pub(crate) fn close(&self) {
+        self.state.lock().open = false;
+    }
+
     /// Handles new events, at most one ring full. Any context.
     pub(crate) fn poll(&self) {
-        let mut cursor = self.cursor.lock();
+        let mut state = self.state.lock();
+        if !state.open {
+            return;
+        }
+        let cursor = &mut state.cursor;
         let first = cursor.count();
         for _ in 0..DEPTH {
             let Ok(Some(entry)) = self.read(*cursor) else {

@@ -79,6 +79,17 @@ def interrupt_lines():
         return sum(1 for line in table if "efa" in line or "MSIX" in line or "MSI-X" in line)
 
 
+def reset_is_not_disturbed_by_events(test):
+    """Events that come just before a reset are not acknowledged in the midst of it (a violation)."""
+    test.device.set(keep_alive_ms=1)
+    try:
+        for _ in range(test.pick(40, 200)):
+            test.function.unbind()
+            test.function.bind()
+    finally:
+        test.device.set(keep_alive_ms=1000)
+
+
 def module_comes_and_goes(test):
     """rmmod and insmod in turn, and the device works after the last."""
     for _ in range(test.pick(30, 100)):
