@@ -48,6 +48,7 @@ use kernel::{
         Bound,
         Device, //
     },
+    new_mutex,
     pci,
     prelude::*,
     sync::{
@@ -57,7 +58,8 @@ use kernel::{
             Atomic,
             Relaxed, //
         },
-        Arc, //
+        Arc,
+        Mutex, //
     }, //
 };
 use rdma::{
@@ -99,6 +101,9 @@ pub(crate) struct Core {
     queue: AdminQueue,
     #[pin]
     aenq: Aenq,
+    /// The memory of the event queues, there as long as that of the other queues.
+    #[pin]
+    eq_rings: Mutex<KVec<Arc<EventRing>>>,
 }
 
 impl Core {
@@ -119,6 +124,7 @@ impl Core {
                     timeout_ms,
                 ),
                 aenq <- Aenq::new(dev, registers.clone(), stats.clone()),
+                eq_rings <- new_mutex!(KVec::new(), "efa_eq_rings"),
                 registers,
                 stats,
             }? Error),
@@ -173,7 +179,7 @@ impl ResetOnDrop {
             // The memory may be written at any time: it must never be used for anything else.
             dev_err!(
                 self.dev,
-                "DMA cannot be stopped: the memory of the admin queues is lost\n"
+                "DMA cannot be stopped: the memory of the queues is lost\n"
             );
             core::mem::forget(self.core.clone());
         }
@@ -202,7 +208,6 @@ pub(crate) struct Admin {
     reset: ResetOnDrop,
     _management_irq: Pin<KBox<Registration<ManagementHandler>>>,
     _master: Arc<BusMaster>,
-    eq_rings: KVec<Arc<EventRing>>,
     core: Arc<Core>,
     features: Features,
     _doorbell_bar: Option<ReservedBar>,
@@ -281,7 +286,6 @@ impl Admin {
             reset,
             _management_irq: management_irq,
             _master: master,
-            eq_rings: KVec::new(),
             core,
             features,
             _doorbell_bar: doorbell_bar,
@@ -325,7 +329,7 @@ impl Admin {
         for number in 0..count {
             let ring = EventRing::new(dev, &self.core, limits.max_eq_depth)?;
             // Kept until after the reset, also when creating the queue fails.
-            self.eq_rings.push(ring.clone(), GFP_KERNEL)?;
+            self.core.eq_rings.lock().push(ring.clone(), GFP_KERNEL)?;
             let eq = CompletionEq::new(dev, &self.core, vectors, &ring, number)?;
             self.eqs.push(eq, GFP_KERNEL)?;
         }
