@@ -127,6 +127,8 @@ impl Aenq {
             cursor.advance();
         }
         if cursor.count() != first {
+            // The entries are read before the device may write them again.
+            dma_mb(Read);
             self.registers.write(AENQ_CONS_DB::from(cursor.count()));
         }
     }
