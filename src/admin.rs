@@ -175,11 +175,17 @@ impl ResetOnDrop {
         }
         self.core.queue.close();
         self.core.aenq.close();
-        if reset(&self.dev, &self.core.registers, reason).is_err() && !self.master.stop() {
-            // The memory may be written at any time: it must never be used for anything else.
+        if reset(&self.dev, &self.core.registers, reason).is_err() {
+            let how_long = if self.master.stop() {
+                "when it masters the bus again"
+            } else {
+                "at any time"
+            };
+            // The device still knows the queues. The next probe lets it master the bus before it
+            // can reset it, so the memory must never be used for anything else.
             dev_err!(
                 self.dev,
-                "DMA cannot be stopped: the memory of the queues is lost\n"
+                "not reset: the device may write to its queues {how_long}; their memory is lost\n"
             );
             core::mem::forget(self.core.clone());
         }

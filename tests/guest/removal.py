@@ -61,3 +61,22 @@ def unbinding_under_load(test):
         for user in users:
             user.join()
     assert len(rounds) > USERS, f"only {len(rounds)} rounds of use"
+
+
+def refused_reset_harms_nobody(test):
+    """A device that was not reset still has the addresses of its queues when it is probed again."""
+    test.device.set(keep_alive_ms=1, reset_timeout=0)  # a driver cannot reset without a timeout
+    try:
+        test.function.unbind()
+        for _ in range(150):
+            try:
+                test.function.bind()
+            except OSError as error:
+                assert error.errno == errno.EINVAL, f"errno {error.errno}"
+            else:
+                raise AssertionError("a device without a reset timeout was taken")
+    finally:
+        test.device.set(keep_alive_ms=1000, reset_timeout=30)
+    test.function.bind()
+    with uverbs.Context(test.function.uverbs()) as context:
+        context.alloc_pd().dealloc()
