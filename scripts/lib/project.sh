@@ -46,11 +46,13 @@ make_tools() {
 
 # drop_orphans: what cargo built for trees that are gone.
 drop_orphans() {
-    local directory
+    local directory owner
     mkdir -p "$(cargo_target)"
     echo "$TREE" >"$(cargo_target)/tree"
     for directory in "$EFA_CACHE"/target/*; do
-        [ -d "$(cat "$directory/tree" 2>/dev/null)" ] || rm -rf --one-file-system -- "$directory"
+        # Without a name it is being made right now, by another tree.
+        owner=$(cat "$directory/tree" 2>/dev/null) || continue
+        [ -z "$owner" ] || [ -d "$owner" ] || rm -rf --one-file-system -- "$directory"
     done
 }
 
