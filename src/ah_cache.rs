@@ -29,7 +29,7 @@
 //!   a user where there is one.
 //! - An entry is `Dead`, and out of the table, before its mutex is released. Whoever waited for
 //!   the mutex then starts again, and finds or inserts another entry.
-//! - `parked` is taken before an entry's mutex, never after.
+//! - `parked` and an entry's mutex are never held together, and `parked` over no command.
 
 use kernel::{
     fmt, new_mutex,
@@ -201,8 +201,7 @@ impl AhCache {
         if !entry.users.dec_and_test() || self.destroy(cmds, &entry, &mut state).is_ok() {
             return;
         }
-        // In this order because of the order of locks. Until the caller is back its PD cannot
-        // be freed, so nobody misses the entry in between.
+        // Until the caller is back its PD cannot be freed, so nobody misses the entry in between.
         drop(state);
         self.parked.lock().push(entry);
     }
@@ -214,19 +213,31 @@ impl AhCache {
     /// What DESTROY_AH fails with: the device still has an AH of this PD, so DEALLOC_PD must not
     /// be sent. Calling again retries.
     pub(crate) fn release_pd(&self, cmds: &impl AhCommands, pd: PdId) -> Result {
-        let mut parked = self.parked.lock();
-        let mut rest = Chain::new();
+        // Taken out first: commands for this PD must not hold up what others park or free.
+        let mut own = self.take_parked(pd);
         let mut result = Ok(());
-        while let Some(entry) = parked.pop() {
-            if entry.pd != pd {
-                rest.push(entry);
-            } else if let Err(e) = self.retire(cmds, &entry) {
+        while let Some(entry) = own.pop() {
+            if let Err(e) = self.retire(cmds, &entry) {
                 result = Err(e);
-                rest.push(entry);
+                self.parked.lock().push(entry);
             }
         }
-        *parked = rest;
         result
+    }
+
+    /// Takes the parked entries of a protection domain.
+    fn take_parked(&self, pd: PdId) -> Chain<Entry> {
+        let mut parked = self.parked.lock();
+        let (mut own, mut others) = (Chain::new(), Chain::new());
+        while let Some(entry) = parked.pop() {
+            if entry.pd == pd {
+                own.push(entry);
+            } else {
+                others.push(entry);
+            }
+        }
+        *parked = others;
+        own
     }
 
     /// Destroys the AH of an entry that was parked.

@@ -263,7 +263,7 @@ mod cases {
         Ok(())
     }
 
-    /// Broken by: `put` without the push to `parked`, `release_pd` without `rest.push` at an error.
+    /// Broken by: `put` without the push to `parked`, `release_pd` without that after an error.
     #[test]
     fn freeing_the_pd_retries_until_the_device_agrees() -> Result {
         let bench = Bench::new()?;
@@ -288,6 +288,24 @@ mod cases {
         bench.cache.release_pd(&bench.device, other)?;
         assert_eq!(bench.device.commands(), (1, 0));
         bench.cache.release_pd(&bench.device, PD)?;
+        assert_eq!(bench.device.commands(), (1, 1));
+        Ok(())
+    }
+
+    /// Broken by: `release_pd` that keeps `parked` locked over its commands.
+    #[test]
+    fn freeing_a_pd_waits_for_no_other_pds_commands() -> Result {
+        let bench = Bench::new()?;
+        let other = PdId { number: 8, ..PD };
+        let ah = bench.get(PD, 0)?;
+        bench.device.fail_destroy.store(1, Relaxed);
+        bench.put(ah);
+        bench.device.latency.store(500_000, Relaxed);
+        bench.spawn(|bench| bench.cache.release_pd(&bench.device, PD))?;
+        fsleep(Delta::from_millis(10));
+        bench.cache.release_pd(&bench.device, other)?;
+        assert_eq!(bench.running.load(Relaxed), 1);
+        assert_eq!(bench.join(), 0);
         assert_eq!(bench.device.commands(), (1, 1));
         Ok(())
     }
