@@ -7,7 +7,8 @@ SUPPORTED=7.3
 # check_kdir KDIR: refuses in one line what the module cannot be built against.
 check_kdir() {
     local kdir=$1 config=$1/include/config/auto.conf release
-    [ -d "$kdir" ] || die "KDIR=$kdir is not a directory"
+    [ -d "$kdir" ] ||
+        die "KDIR=$kdir is not a directory: install the kernel's headers (linux-headers-RELEASE), or give the kernel's own build directory"
     [[ -f $kdir/Makefile && -f $config ]] ||
         die "KDIR=$kdir is not a configured kernel build directory (no Makefile or include/config/auto.conf): give /lib/modules/RELEASE/build, or a kernel's O= directory after make prepare"
     release=$(cat "$kdir/include/config/kernel.release" 2>/dev/null) || release=unknown
@@ -39,7 +40,8 @@ kernel_rustc() {
 # build root's. No kernel and no root is made for it.
 module_for_kdir() {
     local kdir source tools found
-    kdir=$(realpath "$1")
+    # Of a path that is not there as much is resolved as can be: check_kdir says what is wrong with it.
+    kdir=$(realpath -m -- "$1")
     check_kdir "$kdir"
     source=$(realpath "$kdir/source" 2>/dev/null) || source=
     tools=("$TREE/scripts/in-root")

@@ -12,7 +12,8 @@ refused() {
     expect_one_line "$1" make KDIR="$kdir"
 }
 
-refused 'is not a directory'
+refused 'is not a directory: install .*linux-headers-RELEASE'
+expect_one_line "KDIR=$TOY/no/such/build is not a directory" make KDIR="$TOY/no/such/build"
 mkdir -p "$kdir/include/config" "$kdir/rust"
 refused 'is not a configured kernel build directory'
 touch "$kdir/Makefile" "$kdir/include/config/auto.conf"
