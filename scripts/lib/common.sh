@@ -88,3 +88,9 @@ item_dir() {
 cargo_target() {
     echo "$EFA_CACHE/target/$(echo "$TREE" | sha256sum | cut -c1-12)"
 }
+
+# claim_cargo_target: says whose it is, so that no other tree's run takes it for an orphan.
+claim_cargo_target() {
+    mkdir -p "$(cargo_target)"
+    echo "$TREE" >"$(cargo_target)/tree"
+}

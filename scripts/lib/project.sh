@@ -47,8 +47,6 @@ make_tools() {
 # drop_orphans: what cargo built for trees that are gone.
 drop_orphans() {
     local directory owner
-    mkdir -p "$(cargo_target)"
-    echo "$TREE" >"$(cargo_target)/tree"
     for directory in "$EFA_CACHE"/target/*; do
         # Without a name it is being made right now, by another tree.
         owner=$(cat "$directory/tree" 2>/dev/null) || continue
