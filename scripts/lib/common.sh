@@ -27,16 +27,10 @@ die() {
 
 # Kernel builds take neither spaces nor colons in a path.
 check_paths() {
-    local path
-    for path in "$TREE" "$EFA_CACHE"; do
-        case $path in
-        *[[:space:]:]*)
-            die "'$path' has a space or a colon in it, which kernel builds cannot take: move the tree, or set EFA_CACHE to another directory"
-            ;;
-        /*) ;;
-        *) die "EFA_CACHE must be an absolute path, not '$path'" ;;
-        esac
-    done
+    local trouble="has a space or a colon in it, which kernel builds cannot take"
+    [[ $TREE != *[[:space:]:]* ]] || die "the tree's path '$TREE' $trouble: move the tree"
+    [[ $EFA_CACHE != *[[:space:]:]* ]] || die "'$EFA_CACHE' $trouble: set EFA_CACHE to another directory"
+    [[ $EFA_CACHE = /* ]] || die "EFA_CACHE must be an absolute path, not '$EFA_CACHE'"
 }
 
 # elapsed SECONDS: as m:ss

@@ -25,6 +25,23 @@ refuse_kdir() {
     [ -z "${KDIR:-}" ] || die "KDIR is for building the module alone: make $1 takes KERNEL=stock or KERNEL=test"
 }
 
+# refuse_prefix TARGET: T selects tests, and there are none.
+refuse_prefix() {
+    [ -z "${T:-}" ] || die "T is for selecting tests: make $1 takes none"
+}
+
+# check_prefix SIZE: refuses a T that no suite's name fits, before anything is built.
+check_prefix() {
+    local suite suites=(lint vefa layout runner setup kunit)
+    [ "$1" != full ] || suites+=(mutation)
+    mapfile -t -O ${#suites[@]} suites < <(sed -n 's/^name = "\([^."]*\)\..*/\1/p' "$TREE/tests/guest/tests.toml" | sort -u)
+    suites+=(rdma-core stock)
+    for suite in "${suites[@]/%/.}"; do
+        [[ $suite != "${T:-}"* && ${T:-} != "$suite"* ]] || return 0
+    done
+    die "no test's name starts with '$T'; the suites are ${suites[*]/%/.}"
+}
+
 # check_json: before the work, not after it.
 check_json() {
     [ -n "${JSON:-}" ] || return 0

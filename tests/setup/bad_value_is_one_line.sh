@@ -14,7 +14,16 @@ expect_one_line 'no C driver' make run DRIVER=c
 expect_one_line "T is the beginning of a test's name" make test T='a b'
 expect_one_line 'cannot write JSON=/nonexistent/x.json' make run JSON=/nonexistent/x.json
 expect_one_line 'KDIR is for building the module alone' make run KDIR=/
+expect_one_line 'T is for selecting tests' make run T=field.A6
+expect_one_line "no test's name starts with 'nosuch'; the suites are lint\. .*field\." make test T=nosuch
+expect_one_line "no test's name starts with 'fieldA6'" make test T=fieldA6
+expect_one_line "no test's name starts with 'mutation\.'" make test T=mutation.
+expect_one_line 'usage: scripts/run' scripts/run --help
+expect_one_line 'usage: scripts/module' scripts/module --help
 expect_one_line "there is no item 'kernel'" scripts/setup kernel
-EFA_CACHE="$TOY/a b" expect_one_line 'has a space or a colon' make
+EFA_CACHE="$TOY/a b" expect_one_line 'has a space or a colon .*: set EFA_CACHE' make
+mkdir "$TOY/a tree"
+cp -r Makefile scripts "$TOY/a tree"
+expect_one_line 'has a space or a colon .*: move the tree$' make --no-print-directory -C "$TOY/a tree"
 EFA_CACHE=cache expect_one_line 'must be an absolute path' make
 [ ! -e "$EFA_CACHE" ] || flunk "work was begun"
