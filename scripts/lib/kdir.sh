@@ -52,5 +52,6 @@ module_for_kdir() {
         found=$(rustc --version 2>/dev/null) || found="no rustc"
         die "the kernel in KDIR=$kdir was built with $(kernel_rustc "$kdir"), and here is $found: put that rustc in PATH, or, for Debian 13's, run scripts/setup build-root"
     fi
+    lock_tree
     make_module "$kdir" "$2" "${tools[@]}"
 }

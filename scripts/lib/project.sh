@@ -2,6 +2,13 @@
 # shellcheck shell=bash
 # Builds what is in this tree, and starts the test runner.
 
+# lock_tree: until this process and what it started have ended. Two runs would overwrite each other's build/.
+lock_tree() {
+    mkdir -p "$TREE/build"
+    exec 8>"$TREE/build/lock"
+    flock -n 8 || die "another run uses this tree: wait until it ends, or use another clone"
+}
+
 # compiler_of KDIR: what make must be told to compile with what the kernel was compiled with.
 compiler_of() {
     local config=$1/include/config/auto.conf
