@@ -74,5 +74,13 @@ def check_after(test, before):
     for device, objects in zip(test.devices, before):
         broken = [v for v in device.violations() if v["rule"] not in test.expected_violations]
         assert not broken, f"contract violations: {broken[:3]}"
-        now = device.objects()
-        assert now == objects, f"device objects before {objects}, after {now}"
+        assert not (text := changed(objects, device.objects())), text
+
+
+def changed(before, now):
+    """In words: which objects one has more, or fewer, than the other; empty if none."""
+    more = {kind: count - before.get(kind, 0) for kind, count in now.items()}
+    left = ", ".join(f"{count} {kind}" for kind, count in more.items() if count > 0)
+    lost = ", ".join(f"{-count} {kind}" for kind, count in more.items() if count < 0)
+    parts = [("left on the device", left), ("gone from the device", lost)]
+    return "; ".join(f"{what}: {objects}" for what, objects in parts if objects)
