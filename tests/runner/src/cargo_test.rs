@@ -45,6 +45,15 @@ pub fn programs(output: &str) -> Vec<TestProgram> {
         .collect()
 }
 
+/// How many crates and programs are done, by what cargo has said so far.
+pub fn built(output: &str) -> usize {
+    let artifact = r#"{"reason":"compiler-artifact""#;
+    output
+        .lines()
+        .filter(|line| line.starts_with(artifact))
+        .count()
+}
+
 fn program(message: Message) -> Option<TestProgram> {
     if message.reason != "compiler-artifact" || !message.profile?.test {
         return None;
@@ -161,6 +170,7 @@ failures:
 not json"#;
         let programs = programs(output);
         assert_eq!(programs.len(), 1);
+        assert_eq!(built(output), 2);
         assert_eq!(
             (programs[0].package.as_str(), programs[0].integration),
             ("model", false)

@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -52,6 +53,15 @@ impl Daemon {
 
     /// Waits for the end, at most `limit`.
     pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
+        self.wait_while(limit, &mut || Ok(()))
+    }
+
+    /// As [`Daemon::wait`], and does `meanwhile` again and again.
+    fn wait_while(
+        &mut self,
+        limit: Duration,
+        meanwhile: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<ExitStatus> {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait()? {
@@ -60,6 +70,7 @@ impl Daemon {
             if start.elapsed() > limit {
                 bail!("{} did not end within {} s", self.name, limit.as_secs());
             }
+            meanwhile()?;
             std::thread::sleep(POLL);
         }
     }
@@ -109,6 +120,16 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Output> {
 
 /// As [`run`], but keeps standard output apart (for formats that are parsed).
 pub fn run_apart(command: &mut Command, limit: Duration) -> Result<Output> {
+    run_watched(command, limit, Duration::MAX, &mut |_| ())
+}
+
+/// As [`run_apart`], and tells `watch` every `period` what standard output has so far.
+pub fn run_watched(
+    command: &mut Command,
+    limit: Duration,
+    period: Duration,
+    watch: &mut dyn FnMut(&str),
+) -> Result<Output> {
     let mut stdout = tempfile::tempfile()?;
     let mut stderr = tempfile::tempfile()?;
     command
@@ -116,13 +137,27 @@ pub fn run_apart(command: &mut Command, limit: Duration) -> Result<Output> {
         .stdout(stdout.try_clone()?)
         .stderr(stderr.try_clone()?);
     let mut child = Daemon::start("the command", command)?;
-    let status = child.wait(limit)?;
+    let mut shown = Instant::now();
+    let status = child.wait_while(limit, &mut || {
+        if shown.elapsed() >= period {
+            watch(&so_far(&stdout)?);
+            shown = Instant::now();
+        }
+        Ok(())
+    })?;
     let (stdout, text) = (read_all(&mut stdout)?, read_all(&mut stderr)?);
     Ok(Output {
         success: status.success(),
         text,
         stdout,
     })
+}
+
+/// What the child has written. It shares the file's position, which must stay.
+fn so_far(file: &File) -> Result<String> {
+    let mut bytes = vec![0; usize::try_from(file.metadata()?.len())?];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn read_all(file: &mut File) -> Result<String> {
@@ -166,6 +201,20 @@ mod tests {
         let error = result.err().unwrap().to_string();
         assert!(error.ends_with("its last words: begun"), "{error}");
         assert!(start.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_watcher_sees_what_was_written_so_far_and_nothing_is_lost() {
+        let mut seen = Vec::new();
+        let output = run_watched(
+            Command::new("sh").args(["-c", "echo one; sleep 1; echo two"]),
+            Duration::from_secs(30),
+            Duration::from_millis(100),
+            &mut |text| seen.push(text.to_string()),
+        )
+        .unwrap();
+        assert_eq!(output.stdout, "one\ntwo\n");
+        assert!(seen.iter().any(|text| text == "one\n"), "{seen:?}");
     }
 
     #[test]

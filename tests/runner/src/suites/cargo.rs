@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, Result};
 
 use super::Context;
-use crate::cargo_test::{listed, programs, results, TestProgram, TestResult};
+use crate::cargo_test::{built, listed, programs, results, TestProgram, TestResult};
 use crate::process;
 use crate::report::Status;
 
 const BUILD_LIMIT: Duration = Duration::from_secs(900);
+const NOTE_PERIOD: Duration = Duration::from_secs(10);
 const RUN_LIMIT: Duration = Duration::from_secs(600);
 const SUITES: &[&str] = &["vefa.", "layout.", "runner."];
 
@@ -19,7 +20,9 @@ pub fn run(context: &mut Context) {
     if !SUITES.iter().any(|suite| context.may_select(suite)) {
         return;
     }
-    context.report.note("building the workspace's tests");
+    context
+        .report
+        .note("building the workspace's tests (some minutes the first time)");
     let start = Instant::now();
     let programs = match build(context) {
         Ok(programs) => programs,
@@ -47,7 +50,11 @@ fn build(context: &Context) -> Result<Vec<TestProgram>> {
             "--message-format=json",
         ])
         .current_dir(context.env.tree.join("tests"));
-    let output = process::run_apart(&mut command, BUILD_LIMIT)?;
+    let output = process::run_watched(&mut command, BUILD_LIMIT, NOTE_PERIOD, &mut |messages| {
+        let built = built(messages);
+        let text = format!("building the workspace's tests: {built} crates and programs so far");
+        context.report.note(&text);
+    })?;
     if !output.success {
         bail!("{}", process::last_line(&output.text));
     }
