@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, Result};
 
+/// How a panic in the kernel's Rust begins.
+const PANICKED: &str = "rust_kernel: panicked";
+
 /// What a kernel prints when something is wrong with it.
 const ALARMS: &[&str] = &[
     "WARNING: CPU",
@@ -21,7 +24,7 @@ const ALARMS: &[&str] = &[
     "Oops[",
     "general protection fault",
     "Kernel panic",
-    "rust_kernel: panicked",
+    PANICKED,
     "blocked for more than",
     "detected stalls on CPUs",
     "self-detected stall",
@@ -37,16 +40,29 @@ const ALARMS: &[&str] = &[
     "list_del corruption",
 ];
 
-/// The first line that shows the kernel in trouble.
-pub fn alarm(log: &str) -> Option<&str> {
+/// The first line that shows the kernel in trouble; of a panic in Rust also the next one, where its
+/// message stands.
+pub fn alarm(log: &str) -> Option<String> {
     let telling =
         |line: &&str| ALARMS.iter().any(|alarm| line.contains(alarm)) || is_plain_warning(line);
     // A warning of a kind not known here still begins with this line.
     let any = |line: &&str| line.contains("[ cut here ]");
-    log.lines()
-        .find(telling)
-        .or_else(|| log.lines().find(any))
-        .map(str::trim)
+    let at = (log.lines().position(|line| telling(&line)))
+        .or_else(|| log.lines().position(|line| any(&line)))?;
+    let mut lines = log.lines().skip(at).map(str::trim);
+    let line = lines.next()?;
+    let message = lines.next().filter(|_| line.contains(PANICKED));
+    Some(match message {
+        Some(message) => format!("{line} {}", without_time(message)),
+        None => line.to_string(),
+    })
+}
+
+/// A console line without its time, `[    3.141592] `.
+fn without_time(line: &str) -> &str {
+    line.strip_prefix('[')
+        .and_then(|rest| rest.split_once("] "))
+        .map_or(line, |(_, text)| text)
 }
 
 /// `WARNING: FILE:LINE at FUNCTION`, the form of newer kernels.
@@ -120,11 +136,19 @@ mod tests {
             "[    3.1] WARNING: drivers/infiniband/hw/efa/efa_ah_cache.c:37 at efa_ah_cache_entry_free+0x2a/0x30",
             "[    3.1] BUG: kernel NULL pointer dereference, address: 0000000000000008",
             "[  243.0] INFO: task python3:99 blocked for more than 120 seconds.",
-            "[    3.1] rust_kernel: panicked at src/x.rs:1:1:",
         ] {
             let log = format!("[    1.0] fine\n{line}\n[    4.0] more\n");
-            assert_eq!(alarm(&log), Some(line));
+            assert_eq!(alarm(&log).as_deref(), Some(line));
         }
+    }
+
+    #[test]
+    fn a_panic_comes_with_its_message() {
+        let log = "[    3.1] rust_kernel: panicked at src/x.rs:1:1:\r\n[    3.2] index out of bounds\r\n[    3.3] x\r\n";
+        let expected = "[    3.1] rust_kernel: panicked at src/x.rs:1:1: index out of bounds";
+        assert_eq!(alarm(log).as_deref(), Some(expected));
+        let cut_off = "[    3.1] rust_kernel: panicked at src/x.rs:1:1:";
+        assert_eq!(alarm(cut_off).as_deref(), Some(cut_off));
     }
 
     #[test]

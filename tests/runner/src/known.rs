@@ -52,6 +52,16 @@ impl Known {
         Ok(Self(known))
     }
 
+    /// The outcome of a test that ran on the C driver alone: a failure that is known says why it is one.
+    pub fn explain(&self, name: &str, status: Status) -> Status {
+        match (status, self.0.get(name)) {
+            (Status::Failed(reason), Some(known)) => {
+                Status::Failed(format!("(known: {known}) {reason}"))
+            }
+            (status, _) => status,
+        }
+    }
+
     /// Judges one test that ran on both drivers: a difference must be known, and a known one must
     /// still be there.
     pub fn judge(&self, name: &str, c: &Status, rust: &Status) -> Status {
@@ -96,6 +106,17 @@ mod tests {
             known.judge("field.A4", &Status::Passed, &Status::Passed),
             Status::Passed
         );
+    }
+
+    #[test]
+    fn a_known_failure_says_why_it_is_one() {
+        let known = Known::parse("[[known]]\nname='field.A6'\nreason='stale handle'\n").unwrap();
+        assert_eq!(
+            known.explain("field.A6", failed()),
+            Status::Failed("(known: stale handle) why".into())
+        );
+        assert_eq!(known.explain("field.A4", failed()), failed());
+        assert_eq!(known.explain("field.A6", Status::Passed), Status::Passed);
     }
 
     #[test]

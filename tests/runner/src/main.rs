@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("runner: {error:#}");
+            eprintln!("error: {error:#}");
             ExitCode::from(2)
         }
     }

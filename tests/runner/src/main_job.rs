@@ -98,7 +98,7 @@ fn job(vm: &mut Vm, driver: Driver) -> Result<Numbers> {
     }
     let mut numbers: Numbers =
         serde_json::from_value(outcome.reply.result).context("the guest's result")?;
-    numbers.alarm = alarm(&outcome.kernel_log).map(str::to_string);
+    numbers.alarm = alarm(&outcome.kernel_log);
     Ok(numbers)
 }
 

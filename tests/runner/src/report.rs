@@ -121,11 +121,11 @@ impl Report {
         self.count("failed") == 0
     }
 
-    /// Repeats the failures, then prints the line that is always last.
+    /// Repeats the failures, unless there is one result alone, then prints the line that is always last.
     pub fn summarise(&self) {
         println!("\n{} in all", clock(self.started.elapsed()));
         for test in &self.tests {
-            if test.status != Status::Passed {
+            if self.tests.len() > 1 && test.status != Status::Passed {
                 println!(
                     "{} {}: {}",
                     test.status.word(),

@@ -153,7 +153,7 @@ impl Vm {
     pub fn alarm(&self) -> Option<String> {
         let text = self.console.text();
         let (_, tests) = text.split_once(BEGIN)?;
-        alarm(tests).map(str::to_string)
+        alarm(tests)
     }
 
     /// Powers off in order.

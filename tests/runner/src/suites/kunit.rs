@@ -79,7 +79,7 @@ pub fn load(env: &Env, kernel: &Kernel) -> Result<(String, Status)> {
         Ok(outcome) => {
             let status = match (outcome.reply.status.as_str(), alarm(&outcome.kernel_log)) {
                 ("passed", None) => Status::Passed,
-                (_, Some(line)) => Status::Failed(line.to_string()),
+                (_, Some(line)) => Status::Failed(line),
                 (_, None) => Status::Failed(outcome.reply.reason),
             };
             (outcome.kernel_log, status)

@@ -38,7 +38,11 @@ pub fn run(context: &mut Context, known: &Known) {
     }
     let ours = run_on(context, context.args.driver, &modules);
     for (name, status, seconds) in &ours {
-        context.report.record(name, status.clone(), *seconds);
+        let shown = match context.args.driver {
+            Driver::Rust => status.clone(),
+            Driver::C => known.explain(name, status.clone()),
+        };
+        context.report.record(name, shown, *seconds);
     }
     if context.args.compare_with_c {
         for (name, status, seconds) in run_on(context, Driver::C, &modules) {
