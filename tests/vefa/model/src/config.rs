@@ -3,6 +3,7 @@
 //! the defaults describe a device on which the usual test suites run.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::gid::Gid;
 use crate::names::{AenqGroup, Capability, Feature, StatsType};
@@ -294,6 +295,29 @@ impl Config {
             0 => None,
             size => Some(size.next_power_of_two()),
         }
+    }
+
+    /// This configuration with some keys changed, each by itself of the right kind; see
+    /// [`Config::validate`] for the rest.
+    ///
+    /// # Errors
+    ///
+    /// One line that names the first key that is not there, or cannot have its value.
+    pub fn with(&self, values: Map<String, Value>) -> Result<Self, String> {
+        let mut config = self.clone();
+        let mut keys = match serde_json::to_value(self) {
+            Ok(Value::Object(keys)) => keys,
+            Ok(_) => Map::new(),
+            Err(error) => return Err(error.to_string()),
+        };
+        for (key, value) in values {
+            let Some(now) = keys.insert(key.clone(), value.clone()) else {
+                return Err(format!("there is no key {key}"));
+            };
+            config = serde_json::from_value(Value::Object(keys.clone()))
+                .map_err(|_| format!("{key} cannot be {value} (it is {now})"))?;
+        }
+        Ok(config)
     }
 
     /// Refuses what cannot change while the device is there: all that PCI

@@ -63,6 +63,26 @@ pub enum ControlRequest {
     Quit {},
 }
 
+impl ControlRequest {
+    /// The names of all operations.
+    pub const OPS: [&'static str; 14] = [
+        "counters",
+        "objects",
+        "log",
+        "violations",
+        "fault",
+        "faults",
+        "clear_faults",
+        "event",
+        "keep_alive",
+        "set",
+        "refuse",
+        "accept",
+        "reset_stats",
+        "quit",
+    ];
+}
+
 fn default_refusal() -> Status {
     Status::IllegalParameter
 }
@@ -182,14 +202,10 @@ impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
 
     /// The configuration with some keys changed.
     fn changed_config(&self, values: Map<String, Value>) -> Result<Config, String> {
-        let mut keys = match serde_json::to_value(&self.config) {
-            Ok(Value::Object(keys)) => keys,
-            Ok(_) => Map::new(),
-            Err(error) => return Err(error.to_string()),
-        };
-        keys.extend(values);
-        let config: Config =
-            serde_json::from_value(Value::Object(keys)).map_err(|error| error.to_string())?;
+        if values.is_empty() {
+            return Err("nothing to change: no key is given".to_owned());
+        }
+        let config = self.config.with(values)?;
         self.config
             .check_change(&config)
             .map_err(|error| error.to_string())?;

@@ -11,6 +11,9 @@ use vefa_model::{ControlReply, ControlRequest};
 /// Most bytes of a request, its newline not counted.
 pub const MAX_LINE: usize = 64 << 10;
 
+/// The operation that the server itself answers.
+const STATUS: &str = "status";
+
 /// What a client can ask for.
 #[derive(Debug, PartialEq)]
 pub enum Request {
@@ -163,11 +166,25 @@ fn parse(line: Line) -> Result<Request, ControlReply> {
     // Syntax first: serde's message for a tagged enum says nothing of where the text went wrong.
     let value: Value = serde_json::from_slice(&line)
         .map_err(|error| ControlReply::refused(format!("not JSON: {error}")))?;
-    if value == json!({"op": "status"}) {
+    if value == json!({"op": STATUS}) {
         return Ok(Request::Status);
     }
+    known_op(value.get("op")).map_err(ControlReply::refused)?;
     let request = serde_json::from_value(value).map_err(ControlReply::refused)?;
     Ok(Request::Device(request))
+}
+
+/// Serde's message would not tell of `status`, which is the server's own.
+fn known_op(op: Option<&Value>) -> Result<(), String> {
+    let ops = ControlRequest::OPS;
+    match op.map(|op| (op, op.as_str())) {
+        Some((_, Some(name))) if name == STATUS || ops.contains(&name) => Ok(()),
+        Some((op, _)) => Err(format!(
+            "there is no operation {op}; there are {}, {STATUS}",
+            ops.join(", ")
+        )),
+        None => Err("no operation is given (op)".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -200,6 +217,26 @@ mod tests {
         let longest = vec![b'x'; MAX_LINE];
         assert_eq!(buffer.push(&longest), vec![]);
         assert_eq!(buffer.push(b"\n"), vec![Ok(longest)]);
+    }
+
+    #[test]
+    fn a_wrong_operation_is_told_all_there_are() {
+        let error = |text: &str| parse(Ok(text.into())).unwrap_err().error.unwrap();
+        let wrong = error(r#"{"op":"fly"}"#);
+        assert!(
+            wrong.starts_with("there is no operation \"fly\"; there are counters, "),
+            "{wrong}"
+        );
+        assert!(wrong.ends_with(", quit, status"), "{wrong}");
+        // Serde knows them all.
+        let missed = serde_json::from_value::<ControlRequest>(json!({"op": "fly"})).unwrap_err();
+        for op in ControlRequest::OPS {
+            assert!(missed.to_string().contains(&format!("`{op}`")), "{op}");
+        }
+        assert_eq!(
+            missed.to_string().matches('`').count(),
+            2 * (ControlRequest::OPS.len() + 1)
+        );
     }
 
     #[test]

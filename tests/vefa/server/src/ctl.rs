@@ -2,6 +2,7 @@
 //! `vefa ctl`: sends one request to a device's control socket and shows the answer.
 
 use crate::options::Control;
+use crate::settings;
 use anyhow::{anyhow, bail, Context, Result};
 use serde_json::{Map, Value};
 use std::io::{BufRead, BufReader, Write};
@@ -43,7 +44,7 @@ fn exchange(options: &Control, request: &Value) -> Result<Map<String, Value>> {
     serde_json::from_str(&line).with_context(|| format!("{path}: no answer, or not a JSON object"))
 }
 
-/// A value is JSON where it can be read as such, else text.
+/// A value is JSON where it can be read as such, else text; those of `set` are as for `--set`.
 fn request(op: &str, arguments: &[String]) -> Result<Value> {
     let mut request = Map::new();
     request.insert("op".to_owned(), op.into());
@@ -51,7 +52,10 @@ fn request(op: &str, arguments: &[String]) -> Result<Value> {
         let (key, text) = argument
             .split_once('=')
             .ok_or_else(|| anyhow!("{argument}: expected KEY=VALUE"))?;
-        let value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
+        let value = match op {
+            "set" => settings::value(key, text),
+            _ => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+        };
         request.insert(key.to_owned(), value);
     }
     Ok(Value::Object(request))
@@ -72,25 +76,22 @@ fn human(mut answer: Map<String, Value>) -> String {
 
 fn show(text: &mut String, depth: usize, name: &str, value: &Value) {
     let indent = "  ".repeat(depth);
-    if depth > 0 || is_scalar(value) {
-        if let Some(flat) = flat(value) {
-            text.push_str(&format!("{indent}{name}: {flat}\n"));
-            return;
-        }
-    }
-    text.push_str(&format!("{indent}{name}:\n"));
     match value {
-        Value::Object(fields) if !fields.is_empty() => {
+        Value::Object(fields)
+            if !fields.is_empty() && (depth == 0 || !fields.values().all(is_scalar)) =>
+        {
+            text.push_str(&format!("{indent}{name}:\n"));
             for (name, value) in fields {
                 show(text, depth + 1, name, value);
             }
         }
         Value::Array(items) if !items.is_empty() => {
+            text.push_str(&format!("{indent}{name}:\n"));
             for item in items {
-                show(text, depth + 1, "-", item);
+                text.push_str(&format!("{indent}  -: {}\n", flat(item)));
             }
         }
-        _ => text.push_str(&format!("{indent}  none\n")),
+        value => text.push_str(&format!("{indent}{name}: {}\n", flat(value))),
     }
 }
 
@@ -98,17 +99,22 @@ fn is_scalar(value: &Value) -> bool {
     !matches!(value, Value::Object(_) | Value::Array(_))
 }
 
-/// A value that fits on a line: a scalar, or an object of scalars as `key=value key=value`.
-fn flat(value: &Value) -> Option<String> {
+/// A value on one line: fields as `key=value key=value`, those of a field in braces, a list with commas.
+fn flat(value: &Value) -> String {
     match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Object(fields) if fields.values().all(is_scalar) => {
-            let shown = |(key, value)| Some(format!("{key}={}", flat(value)?));
-            let shown: Option<Vec<String>> = fields.iter().map(shown).collect();
-            shown.map(|fields| fields.join(" "))
+        Value::String(text) => text.clone(),
+        Value::Array(items) if !items.is_empty() => {
+            items.iter().map(flat).collect::<Vec<_>>().join(",")
         }
-        Value::Object(_) | Value::Array(_) => None,
-        scalar => Some(scalar.to_string()),
+        Value::Object(fields) if !fields.is_empty() => {
+            let field = |(key, value): (&String, &Value)| match value {
+                Value::Object(inner) if !inner.is_empty() => format!("{key}={{{}}}", flat(value)),
+                _ => format!("{key}={}", flat(value)),
+            };
+            fields.iter().map(field).collect::<Vec<_>>().join(" ")
+        }
+        Value::Object(_) | Value::Array(_) => "none".to_owned(),
+        scalar => scalar.to_string(),
     }
 }
 
@@ -130,6 +136,19 @@ mod tests {
     }
 
     #[test]
+    fn set_takes_what_the_command_line_and_the_file_take() {
+        let arguments = [
+            "device_id=0xefa1",
+            "api_version=0.2",
+            "caps=[\"rdma_read\"]",
+        ];
+        let expected =
+            json!({"op": "set", "device_id": 0xefa1, "api_version": "0.2", "caps": ["rdma_read"]});
+        let arguments = arguments.map(str::to_owned);
+        assert_eq!(request("set", &arguments).unwrap(), expected);
+    }
+
+    #[test]
     fn an_answer_without_content_is_ok() {
         assert_eq!(shown(json!({"ok": true})), "ok\n");
     }
@@ -148,7 +167,19 @@ mod tests {
         let answer = json!({"ok": true, "log": [{"seq": 1, "command": "a"}], "violations": []});
         assert_eq!(
             shown(answer),
-            "log:\n  -: seq=1 command=a\nviolations:\n  none\n"
+            "log:\n  -: seq=1 command=a\nviolations: none\n"
+        );
+    }
+
+    #[test]
+    fn what_a_log_entry_holds_stays_on_its_line() {
+        let answer = json!({"ok": true, "log": [
+            {"command": "reset", "live": {}},
+            {"command": "reset", "live": {"ah": 1, "pd": 2}, "faults": [3, 4]},
+        ]});
+        assert_eq!(
+            shown(answer),
+            "log:\n  -: command=reset live=none\n  -: command=reset live={ah=1 pd=2} faults=3,4\n"
         );
     }
 }

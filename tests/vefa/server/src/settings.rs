@@ -2,8 +2,9 @@
 //! The device's configuration: defaults, then a file, then single keys.
 
 use anyhow::{anyhow, Context, Result};
+use serde_json::{Map, Value};
 use std::path::Path;
-use toml::{Table, Value};
+use toml::Table;
 use vefa_model::Config;
 
 /// Reads the configuration file, if there is one, and changes the keys given as `KEY=VALUE`.
@@ -13,46 +14,49 @@ use vefa_model::Config;
 /// When the file cannot be read or is not TOML, or a key or value is not one of the device's. The message
 /// names the file, or the key.
 pub fn load(file: Option<&Path>, changes: &[String]) -> Result<Config> {
-    let mut table = match file {
+    let mut config = match file {
         Some(path) => read(path)?,
-        None => Table::new(),
+        None => Config::default(),
     };
-    let defaults = Table::try_from(Config::default()).context("default configuration")?;
     for change in changes {
-        let (key, value) = parse_change(&defaults, change)?;
-        table.insert(key, value);
-        to_config(&table).with_context(|| format!("--set {change}"))?;
+        let (key, text) = change
+            .split_once('=')
+            .ok_or_else(|| anyhow!("--set {change}: expected KEY=VALUE"))?;
+        let keys = Map::from_iter([(key.to_owned(), value(key, text))]);
+        config = changed(&config, keys).with_context(|| format!("--set {change}"))?;
     }
-    to_config(&table)
+    Ok(config)
 }
 
-fn read(path: &Path) -> Result<Table> {
+fn read(path: &Path) -> Result<Config> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
     let table: Table = one_line(text.parse()).with_context(|| shown.to_string())?;
-    to_config(&table).with_context(|| shown.to_string())?;
-    Ok(table)
+    let keys = table
+        .into_iter()
+        .map(|(key, value)| Ok((key, serde_json::to_value(value)?)))
+        .collect::<Result<_>>()?;
+    changed(&Config::default(), keys).with_context(|| shown.to_string())
 }
 
-fn to_config(table: &Table) -> Result<Config> {
-    let config: Config = one_line(table.clone().try_into())?;
+fn changed(config: &Config, keys: Map<String, Value>) -> Result<Config> {
+    let config = config.with(keys).map_err(|error| anyhow!(error))?;
     config.validate()?;
     Ok(config)
 }
 
-/// A value is TOML, but for a key that holds text, where quotes are not asked for.
-fn parse_change(defaults: &Table, change: &str) -> Result<(String, Value)> {
-    let (key, text) = change
-        .split_once('=')
-        .ok_or_else(|| anyhow!("--set {change}: expected KEY=VALUE"))?;
-    let value = match defaults.get(key) {
-        Some(Value::String(_)) => Value::String(text.trim_matches('"').to_owned()),
-        _ => one_line(format!("value = {text}").parse::<Table>())
-            .ok()
-            .and_then(|mut table| table.remove("value"))
-            .unwrap_or_else(|| Value::String(text.to_owned())),
-    };
-    Ok((key.to_owned(), value))
+/// The value that `text` stands for: for a key that holds text, itself, where quotes are not asked for; else
+/// TOML, or JSON, where it can be read as such.
+pub fn value(key: &str, text: &str) -> Value {
+    let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
+    if defaults.get(key).is_some_and(Value::is_string) {
+        return text.trim_matches('"').into();
+    }
+    let toml = format!("value = {text}").parse::<Table>().ok();
+    toml.and_then(|mut table| table.remove("value"))
+        .and_then(|value| serde_json::to_value(value).ok())
+        .or_else(|| serde_json::from_str(text).ok())
+        .unwrap_or_else(|| text.into())
 }
 
 /// The message of a TOML error without its drawing of the text.
@@ -109,7 +113,10 @@ mod tests {
     fn errors_are_one_line_and_name_the_key_or_the_file() {
         assert!(message(set(&["max_pd"])).contains("--set max_pd: expected KEY=VALUE"));
         assert!(message(set(&["no_such_key=1"])).contains("no_such_key"));
-        assert!(message(set(&["max_pd=many"])).contains("--set max_pd=many"));
+        assert_eq!(
+            message(set(&["max_pd=many"])),
+            "--set max_pd=many: max_pd cannot be \"many\" (it is 256)"
+        );
         assert!(message(set(&["device_id=1"])).contains("device_id"));
         assert!(message(load(Some(Path::new("/no/such/file")), &[])).contains("/no/such/file"));
 

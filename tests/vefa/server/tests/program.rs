@@ -67,6 +67,12 @@ fn ctl_shows_answers_to_people_and_as_json_and_fails_with_one_line() {
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["objects"]["ah"], 0);
 
+    assert!(ctl(&["set", "api_version=0.2", "mtu=0x1000"])
+        .status
+        .success());
+    assert!(stderr_line(&ctl(&["set"])).contains("no key is given"));
+    let error = stderr_line(&ctl(&["set", "mtu=much"]));
+    assert_eq!(error, "vefa: set: mtu cannot be \"much\" (it is 4096)\n");
     assert!(stderr_line(&ctl(&["fly"])).starts_with("vefa: fly: "));
     assert!(stderr_line(&ctl(&["keep_alive", "on"])).contains("KEY=VALUE"));
 

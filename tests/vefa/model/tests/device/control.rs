@@ -105,8 +105,15 @@ fn keys_can_be_set_while_the_device_runs() {
 fn keys_that_are_wrong_or_fixed_are_refused_by_name() {
     let mut driver = Driver::default_up();
     for (request, named) in [
-        (json!({"op": "set", "max_pds": 1}), "max_pds"),
-        (json!({"op": "set", "max_pd": "many"}), "many"),
+        (json!({"op": "set"}), "no key is given"),
+        (
+            json!({"op": "set", "max_pds": 1}),
+            "there is no key max_pds",
+        ),
+        (
+            json!({"op": "set", "max_pd": "many"}),
+            "max_pd cannot be \"many\" (it is 256)",
+        ),
         (json!({"op": "set", "max_ah": 65535}), "max_ah"),
         (json!({"op": "set", "num_vectors": 2}), "num_vectors"),
         (json!({"op": "set", "db_bar": 0}), "db_bar"),
