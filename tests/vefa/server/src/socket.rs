@@ -7,7 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 /// A listening socket that never blocks. Its path is removed when it is dropped.
@@ -85,11 +85,18 @@ fn remove_stale(path: &Path) -> Result<()> {
         }
         Ok(_) => (),
     }
-    match UnixStream::connect(path) {
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::CONNREFUSED) => {
+    // A datagram socket cannot connect to a stream socket, so that whoever listens does not notice, but why it
+    // cannot tells whether there is one.
+    let result = UnixDatagram::unbound().and_then(|probe| probe.connect(path));
+    match result.map_err(|error| (Errno::from_io_error(&error), error)) {
+        Err((Some(Errno::CONNREFUSED), _)) => {
             fs::remove_file(path).with_context(|| format!("cannot remove stale socket {shown}"))
         }
-        Err(error) => Err(error).with_context(|| format!("cannot tell whether {shown} is in use")),
-        Ok(_) => bail!("{shown} is in use: another process listens there"),
+        Ok(()) | Err((Some(Errno::PROTOTYPE), _)) => {
+            bail!("{shown} is in use: another process listens there")
+        }
+        Err((_, error)) => {
+            Err(error).with_context(|| format!("cannot tell whether {shown} is in use"))
+        }
     }
 }

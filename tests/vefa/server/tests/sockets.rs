@@ -25,9 +25,15 @@ fn a_socket_in_use_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("socket");
     let other = UnixListener::bind(&path).unwrap();
+    other.set_nonblocking(true).unwrap();
     assert!(error(&path).contains("in use"));
     assert!(path.exists());
-    drop(other);
+    let seen = other.accept().unwrap_err().kind();
+    assert_eq!(
+        seen,
+        std::io::ErrorKind::WouldBlock,
+        "the one in use saw a client"
+    );
 }
 
 #[test]
