@@ -4,7 +4,8 @@
 use std::fmt::Display;
 use std::io::Write;
 
-/// Writes one line to stderr. That stderr may be closed is no reason to stop a device.
+/// Writes one line to stderr, in one piece: others may write there, too. That stderr may be closed is no
+/// reason to stop a device.
 pub fn note(message: impl Display) {
-    let _ = writeln!(std::io::stderr(), "vefa: {message}");
+    let _ = std::io::stderr().write_all(format!("vefa: {message}\n").as_bytes());
 }

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "vefa: {error:#}");
+            let _ = std::io::stderr().write_all(format!("vefa: {error:#}\n").as_bytes());
             ExitCode::FAILURE
         }
     }
