@@ -104,10 +104,11 @@ fn run_program(context: &mut Context, program: &TestProgram) {
         .arg("--exact")
         .args(&selected)
         .current_dir(&program.directory);
-    let (found, trouble) = match process::run(&mut command, RUN_LIMIT) {
+    // Apart, since on one CPU libtest runs a test between its name and its verdict.
+    let (found, trouble) = match process::run_apart(&mut command, RUN_LIMIT) {
         Ok(output) => (
-            results(&output.text),
-            process::last_line(&output.text).to_string(),
+            results(&output.stdout),
+            process::last_line(&(output.stdout + &output.text)).to_string(),
         ),
         Err(error) => (Vec::new(), format!("{error:#}")),
     };
