@@ -50,11 +50,12 @@ def run_in_child(request):
         os.close(read_end)
         be_the_program(request, write_end)
     os.close(write_end)
-    text = read_until(read_end, time.monotonic() + request["timeout"])
+    text = read_line(read_end, time.monotonic() + request["timeout"])
     os.close(read_end)
     if text is None:
         return {"status": "failed", "reason": stop(child, request["timeout"])}
     _, status = os.waitpid(child, 0)
+    end_group(child)
     if not text:
         return {"status": "failed", "reason": f"the program died: {os.waitstatus_to_exitcode(status)}"}
     return json.loads(text)
@@ -75,7 +76,7 @@ def be_the_program(request, write_end):
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os.write(write_end, json.dumps(reply).encode())
+        os.write(write_end, json.dumps(reply).encode() + b"\n")
         os._exit(0)
 
 
@@ -90,17 +91,29 @@ def describe(error):
     return f"{where}{text}" if isinstance(error, AssertionError) and text else f"{where}{type(error).__name__}: {text}"
 
 
-def read_until(fd, deadline):
-    """All that comes from fd up to its end; None if that is after the deadline."""
+def read_line(fd, deadline):
+    """The line that comes from fd, cut off where fd ends; None if neither happens by the deadline.
+
+    Not all up to the end of fd: a process that a failed program left behind holds it open.
+    """
     data = b""
-    while True:
+    while not data.endswith(b"\n"):
         ready, _, _ = select.select([fd], [], [], max(0, deadline - time.monotonic()))
         if not ready:
             return None
         chunk = os.read(fd, 65536)
         if not chunk:
-            return data.decode()
+            break
         data += chunk
+    return data.decode()
+
+
+def end_group(leader):
+    """Kills what a program left behind."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 def stop(child, seconds):

@@ -27,6 +27,8 @@ const ALARMS: &[&str] = &[
     PANICKED,
     "blocked for more than",
     "detected stalls on CPUs",
+    "detected expedited stalls",
+    "nobody cared",
     "self-detected stall",
     "soft lockup",
     "refcount_t: ",
