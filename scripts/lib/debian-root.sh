@@ -12,7 +12,7 @@ debian_root() {
     mkdir -p packages/partial
     local archives=var/cache/apt/archives
     # shellcheck disable=SC2016 # $1 is the hook's: the root's directory
-    mmdebstrap --mode=root --format=directory --variant=minbase --verbose \
+    without_descriptors mmdebstrap --mode=root --format=directory --variant=minbase --verbose \
         --include="$(sed -e '/^#/d' -e '/^$/d' "$list" | paste -sd,)" \
         --aptopt='Acquire::Retries "3"' --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='APT::Sandbox::User "root"' \
         --dpkgopt=force-unsafe-io --dpkgopt='path-exclude=/usr/share/man/*' \
@@ -23,3 +23,13 @@ debian_root() {
         --customize-hook='touch "$1/etc/resolv.conf"' \
         "$@" "$suite" "$directory" -
 }
+
+# without_descriptors COMMAND...: with standard input, output and error alone. mmdebstrap has a shell write to a pipe
+# of its own by number, and Debian's shell knows descriptors up to 9 only.
+without_descriptors() (
+    for descriptor in /proc/self/fd/*; do
+        descriptor=${descriptor##*/}
+        [ "$descriptor" -le 2 ] || eval "exec $descriptor>&-"
+    done
+    exec "$@"
+)
