@@ -31,7 +31,10 @@ use rdma::{
         PortAttr,
         PortImmutable, //
     },
-    provider::Provider,
+    provider::{
+        Operations,
+        Provider, //
+    },
     stats::CounterDesc,
     udata::Udata, //
 };
@@ -43,6 +46,7 @@ impl Provider for Efa {
     type Pd = pd::Pd;
     type Ah = ah::Ah;
 
+    const OPERATIONS: Operations<Self> = Operations::new();
     const DRIVER_ID: DriverId = DriverId::EFA;
     const UVERBS_ABI_VERSION: u32 = UVERBS_ABI_VERSION;
     // Opening a context accepts requests longer than the driver knows, so the promise would not

@@ -6,7 +6,6 @@
 
 use crate::{
     bindings,
-    callbacks::Callbacks,
     pci::dev_as_raw,
     provider::Provider, //
 };
@@ -167,7 +166,7 @@ impl<'a, P: Provider> Registration<'a, P> {
             (*ibdev).num_comp_vectors = vectors;
             (*(&raw mut (*ibdev).__bindgen_anon_1).cast::<bindings::device>()).parent =
                 dev_as_raw(parent);
-            bindings::ib_set_device_ops(ibdev, &Callbacks::<P>::OPS);
+            bindings::ib_set_device_ops(ibdev, P::OPERATIONS.as_raw());
         }
 
         // SAFETY: `ibdev` is complete, and `parent` is a bound device, so it does DMA.

@@ -7,8 +7,10 @@
 //! used any more when it is destroyed, and that no function runs after the device was
 //! unregistered.
 //!
-//! Not there yet: completion queues, queue pairs, memory regions, `mmap`, completion counters and
-//! port counters.
+//! [`Provider`] is what every device has. The optional parts are traits of their own, which a
+//! driver implements and then adds to its [`Operations`].
+
+pub use crate::callbacks::Operations;
 
 use crate::{
     attr::{
@@ -46,6 +48,9 @@ pub trait Provider: Sized + 'static {
 
     /// The driver's part of an address handle.
     type Ah: Send + Sync + 'static;
+
+    /// The operations of the device: the base, and each optional part that is implemented.
+    const OPERATIONS: Operations<Self>;
 
     /// Whose provider library user space has to take.
     const DRIVER_ID: DriverId;
