@@ -279,6 +279,25 @@ impl Config {
         }
     }
 
+    /// Bytes of LLQ memory, which is at the start of BAR 2; 0 where there is none.
+    pub fn llq_size(&self) -> u64 {
+        if self.has_bar2 {
+            self.llq_bar_size
+        } else {
+            0
+        }
+    }
+
+    /// Offset of the first UAR's doorbell page in the doorbell BAR, in bytes: the pages follow what else is
+    /// in that BAR.
+    pub fn doorbell_base(&self) -> u64 {
+        match self.db_bar {
+            0 => REGISTER_BAR_SIZE,
+            2 => self.llq_size(),
+            _ => 0,
+        }
+    }
+
     /// Size of a BAR in bytes; `None` where the device does not have it.
     pub fn bar_size(&self, bar: u8) -> Option<u64> {
         let doorbells = if bar == self.db_bar && self.has_db_bar {
@@ -288,7 +307,7 @@ impl Config {
         };
         let own = match bar {
             0 => REGISTER_BAR_SIZE,
-            2 if self.has_bar2 => self.llq_bar_size,
+            2 => self.llq_size(),
             _ => 0,
         };
         match own + doorbells {

@@ -114,7 +114,7 @@ impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
     pub fn bar_write(&mut self, bar: u8, offset: u64, data: &[u8]) {
         let outcome = match bar {
             0 if offset < config::REGISTER_BAR_SIZE => self.register_write(offset, data),
-            2 if offset < self.config.llq_bar_size => Ok(()),
+            2 if offset < self.config.llq_size() => Ok(()),
             _ => {
                 let text = format!("write of {} bytes to BAR {bar} at {offset:#x}", data.len());
                 Err(Breach::new(Rule::DoorbellUnowned, text))

@@ -74,3 +74,13 @@ fn bars_follow_the_configuration() {
         [k16, None, Some(32 << 20), None, None, None]
     );
 }
+
+#[test]
+fn doorbells_follow_what_else_is_in_their_bar() {
+    let base = |text| toml::from_str::<Config>(text).unwrap().doorbell_base();
+    assert_eq!(base(""), 0);
+    assert_eq!(base("db_bar = 5"), 0);
+    assert_eq!(base("db_bar = 0"), vefa_model::config::REGISTER_BAR_SIZE);
+    assert_eq!(base("db_bar = 2"), 16 << 20);
+    assert_eq!(base("db_bar = 2\nhas_bar2 = false"), 0);
+}
