@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use vefa_spec::entries::{AenqCommonDesc, AenqEntry};
 
-use crate::host::{GuestMemory, IrqSink};
+use crate::host::{GuestMemory, IrqSink, LlqMemory};
 use crate::names::AenqGroup;
 use crate::ring::Ring;
 use crate::rules::{Breach, Rule};
@@ -47,7 +47,7 @@ pub(crate) fn group_bit(group: AenqGroup) -> u32 {
     1 << group.number()
 }
 
-impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
+impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     /// The driver says how many events it has consumed in all.
     pub(crate) fn aenq_consumed(&mut self, value: u32) -> Result<(), Breach> {
         let Some(aenq) = &mut self.queues.aenq else {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::config::Config;
 use crate::faults::FaultRequest;
 use crate::gid::Gid;
-use crate::host::{GuestMemory, IrqSink};
+use crate::host::{GuestMemory, IrqSink, LlqMemory};
 use crate::names::{AenqGroup, Status};
 use crate::EfaModel;
 
@@ -131,7 +131,7 @@ impl ControlReply {
     }
 }
 
-impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
+impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     /// Carries out a request of the control socket.
     pub fn control(&mut self, request: ControlRequest) -> ControlReply {
         let done = ControlReply::done();

@@ -9,7 +9,7 @@ use vefa_spec::features::HostInfo;
 
 use crate::aenq::group_bit;
 use crate::command::{Command, FeatureId};
-use crate::host::{GuestMemory, IrqSink};
+use crate::host::{GuestMemory, IrqSink, LlqMemory};
 use crate::names::{Feature, StatsType, Status};
 use crate::objects::{Ah, EventQueue};
 use crate::rules::{Breach, Rule};
@@ -71,7 +71,7 @@ impl From<Status> for Refusal {
 
 type Outcome = Result<Answer, Refusal>;
 
-impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
+impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     /// Executes a command.
     pub(crate) fn execute(&mut self, command: &Command) -> Outcome {
         match *command {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What the device needs from its host: memory it can reach, and interrupts.
+//! What the device needs from its host: memory it can reach, its own LLQ
+//! memory, and interrupts.
 
 /// An access to guest memory that could not be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +26,13 @@ pub trait GuestMemory {
     /// # Errors
     /// Where any byte is not mapped, or must not be written.
     fn write(&self, iova: u64, buf: &[u8]) -> Result<(), DmaError>;
+}
+
+/// The LLQ memory of BAR 2, into which the guest writes work requests without
+/// the device taking notice.
+pub trait LlqMemory {
+    /// Fills `buf` from `offset` in the BAR; with zeroes beyond the end of it.
+    fn read(&self, offset: u64, buf: &mut [u8]);
 }
 
 /// Where the device's MSI-X messages go.

@@ -3,8 +3,10 @@
 //! admin queue and its commands, asynchronous events, event queues, and
 //! resources with their owners.
 //!
-//! The model does no I/O: guest memory and interrupts come through
-//! [`GuestMemory`] and [`IrqSink`], time through [`EfaModel::poll`]. It trusts
+//! The model does no I/O: guest memory, LLQ memory and interrupts come through
+//! [`GuestMemory`], [`LlqMemory`] and [`IrqSink`], time through
+//! [`EfaModel::poll`]; packets to and from other devices go through
+//! [`EfaModel::take_packets`] and [`EfaModel::deliver`]. It trusts
 //! nothing that comes from the guest, and it enforces the device's contract:
 //! what a driver must not do is refused and recorded as a violation.
 //!
@@ -18,6 +20,7 @@ mod bus;
 mod command;
 pub mod config;
 pub mod control;
+pub mod data;
 mod execute;
 pub mod faults;
 pub mod gid;
@@ -39,9 +42,11 @@ use serde_json::Map;
 use bus::Bus;
 pub use config::{ApiVersion, Config, ConfigError};
 pub use control::{ControlReply, ControlRequest};
+use data::Data;
+pub use data::Packet;
 use faults::FaultPlan;
 pub use gid::Gid;
-pub use host::{DmaError, GuestMemory, IrqSink};
+pub use host::{DmaError, GuestMemory, IrqSink, LlqMemory};
 use journal::Journal;
 use names::Status;
 pub use objects::ObjectDetail;
@@ -55,13 +60,15 @@ use rules::{Breach, Rule};
 /// The caller says what time it is by calling [`poll`](Self::poll) before it
 /// passes on an access, and calls it again after the access to learn when the
 /// next work is due.
-pub struct EfaModel<M, I> {
+pub struct EfaModel<M, I, L> {
     config: Config,
     bus: Bus<M, I>,
+    llq: L,
     written: Written,
     reset: ResetState,
     queues: Queues,
     objects: Objects,
+    data: Data,
     faults: FaultPlan,
     refused: BTreeMap<Gid, Status>,
     journal: Journal,
@@ -70,16 +77,18 @@ pub struct EfaModel<M, I> {
     leaked: BTreeMap<String, u64>,
 }
 
-impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
+impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     /// A device as it is after power-on.
     ///
     /// # Errors
     /// Where no device can have this configuration.
-    pub fn new(config: Config, memory: M, irq: I) -> Result<Self, ConfigError> {
+    pub fn new(config: Config, memory: M, irq: I, llq: L) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
             config,
             bus: Bus::new(memory, irq),
+            llq,
+            data: Data::default(),
             written: Written::default(),
             reset: ResetState::default(),
             queues: Queues::default(),

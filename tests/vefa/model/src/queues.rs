@@ -13,7 +13,7 @@ use crate::command::{Command, Header};
 use crate::config::ApiVersion;
 use crate::execute::{Answer, Refusal};
 use crate::faults::{BadEntry, Effects};
-use crate::host::{GuestMemory, IrqSink};
+use crate::host::{GuestMemory, IrqSink, LlqMemory};
 use crate::names::Status;
 use crate::ring::Ring;
 use crate::rules::{Breach, Rule};
@@ -57,7 +57,7 @@ struct Completion {
     effects: Effects,
 }
 
-impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
+impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     /// The driver says how many commands it has submitted in all; the counter
     /// is compared in 16 bits.
     pub(crate) fn ring_admin_doorbell(&mut self, value: u32) -> Result<(), Breach> {

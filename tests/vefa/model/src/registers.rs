@@ -10,7 +10,7 @@ use vefa_spec::regs::{self, field_get, field_prep};
 
 use crate::aenq::Aenq;
 use crate::command::entry_size;
-use crate::host::{GuestMemory, IrqSink};
+use crate::host::{GuestMemory, IrqSink, LlqMemory};
 use crate::names::ResetReason;
 use crate::queues::{CompletionQueue, Queues};
 use crate::ring::Ring;
@@ -120,7 +120,7 @@ impl Written {
     }
 }
 
-impl<M: GuestMemory, I: IrqSink> EfaModel<M, I> {
+impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     /// A write to the register BAR.
     ///
     /// # Errors

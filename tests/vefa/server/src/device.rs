@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
-use vefa_model::{Config, ControlReply, ControlRequest, EfaModel};
+use vefa_model::{Config, ControlReply, ControlRequest, EfaModel, LlqMemory};
 use vefa_pci::{regs, Bar, BarKind, ConfigEvent, ConfigSpace, Function, Msix, BAR_COUNT};
 use vm_memory::{MmapRegion, VolatileMemory};
 
@@ -27,7 +27,7 @@ const MSIX_PBA: u64 = 0x3000;
 /// The device and what it needs from its client.
 pub struct Device {
     config_space: ConfigSpace,
-    model: EfaModel<Memory, Interrupts>,
+    model: EfaModel<Memory, Interrupts, NoLlq>,
     memory: Memory,
     interrupts: Interrupts,
     llq: Option<SharedBar>,
@@ -51,6 +51,15 @@ struct SharedBar {
     mapping: MmapRegion,
 }
 
+/// LLQ memory that the model does not reach.
+struct NoLlq;
+
+impl LlqMemory for NoLlq {
+    fn read(&self, _offset: u64, buf: &mut [u8]) {
+        buf.fill(0);
+    }
+}
+
 /// What is behind an access.
 enum Target {
     ConfigSpace,
@@ -72,7 +81,7 @@ impl Device {
             .map(SharedBar::new)
             .transpose()
             .context("memory for BAR 2")?;
-        let model = EfaModel::new(config, memory.clone(), interrupts.clone())?;
+        let model = EfaModel::new(config, memory.clone(), interrupts.clone(), NoLlq)?;
         Ok(Device {
             config_space,
             model,

@@ -10,7 +10,9 @@ use serde_json::{json, Value};
 use vefa_model::journal::Counters;
 use vefa_model::names::{Opcode, ResetReason, Status};
 use vefa_model::rules::{Rule, Violation};
-use vefa_model::{ApiVersion, Config, ControlReply, DmaError, EfaModel, Gid, GuestMemory, IrqSink};
+use vefa_model::{
+    ApiVersion, Config, ControlReply, DmaError, EfaModel, Gid, GuestMemory, IrqSink, LlqMemory,
+};
 use vefa_spec::commands::{
     AllocPdResp, AllocUarResp, CreateAhCmd, CreateAhResp, CreateEqCmd, CreateEqResp, DeallocPdCmd,
     DeallocUarCmd, DestroyAhCmd, DestroyEqCmd,
@@ -62,6 +64,27 @@ impl GuestMemory for Memory {
     }
 }
 
+/// LLQ memory that the test writes and the device reads.
+#[derive(Clone)]
+pub struct Llq(Rc<RefCell<Vec<u8>>>);
+
+impl Llq {
+    fn new(size: u64) -> Self {
+        Self(Rc::new(RefCell::new(vec![0; size as usize])))
+    }
+}
+
+impl LlqMemory for Llq {
+    fn read(&self, offset: u64, buf: &mut [u8]) {
+        buf.fill(0);
+        let memory = self.0.borrow();
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        for (to, from) in buf.iter_mut().zip(memory.iter().skip(start)) {
+            *to = *from;
+        }
+    }
+}
+
 /// The interrupts that the device raised.
 #[derive(Clone, Default)]
 pub struct Interrupts(Rc<RefCell<Vec<u16>>>);
@@ -89,7 +112,9 @@ pub struct Completion {
 }
 
 pub struct Driver {
-    pub model: EfaModel<Memory, Interrupts>,
+    pub model: EfaModel<Memory, Interrupts, Llq>,
+    #[allow(dead_code)]
+    pub llq: Llq,
     pub memory: Memory,
     pub interrupts: Interrupts,
     pub now: Duration,
@@ -105,11 +130,14 @@ impl Driver {
     pub fn untouched(config: Config) -> Self {
         let memory = Memory(Rc::new(RefCell::new(vec![0; MEMORY_SIZE])));
         let interrupts = Interrupts::default();
+        let llq = Llq::new(config.llq_bar_size);
         let version = config.api_version;
-        let mut model = EfaModel::new(config, memory.clone(), interrupts.clone()).unwrap();
+        let mut model =
+            EfaModel::new(config, memory.clone(), interrupts.clone(), llq.clone()).unwrap();
         model.set_bus_master(true);
         Self {
             model,
+            llq,
             memory,
             interrupts,
             now: Duration::ZERO,
