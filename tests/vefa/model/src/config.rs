@@ -316,15 +316,9 @@ impl Config {
         }
     }
 
-    /// Where in `db_bar` the page of `uar` starts; those of UAR 0 begin behind
-    /// what else is in that BAR.
+    /// Offset of the doorbell page of `uar` in the doorbell BAR, in bytes.
     pub fn doorbell_page(&self, uar: u16) -> u64 {
-        let first = match self.db_bar {
-            0 => REGISTER_BAR_SIZE,
-            2 if self.has_bar2 => self.llq_bar_size,
-            _ => 0,
-        };
-        first + u64::from(uar) * DOORBELL_PAGE_SIZE
+        self.doorbell_base() + u64::from(uar) * DOORBELL_PAGE_SIZE
     }
 
     /// This configuration with some keys changed, each by itself of the right kind; see

@@ -63,6 +63,7 @@ use rules::{Breach, Rule};
 pub struct EfaModel<M, I, L> {
     config: Config,
     bus: Bus<M, I>,
+    #[allow(dead_code)]
     llq: L,
     written: Written,
     reset: ResetState,
