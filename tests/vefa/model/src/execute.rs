@@ -12,6 +12,7 @@ use crate::command::{Command, FeatureId};
 use crate::host::{GuestMemory, IrqSink, LlqMemory};
 use crate::names::{Feature, StatsType, Status};
 use crate::objects::{Ah, EventQueue};
+use crate::ring::Ring;
 use crate::rules::{Breach, Rule};
 use crate::{attributes, EfaModel};
 
@@ -101,7 +102,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
                 entry_words,
                 base,
                 ..
-            } => self.create_eq(entry_words, EventQueue::new(vector, depth, base)),
+            } => self.create_eq(entry_words, vector, depth, base),
             Command::DestroyEq { eq } => self.destroy_eq(eq),
         }
     }
@@ -183,9 +184,22 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     }
 
     fn dealloc_pd(&mut self, pd: u16) -> Outcome {
-        let ahs = self.pd(pd)?;
-        if ahs > 0 {
-            let text = format!("dealloc_pd of {pd}, which owns {ahs} AHs");
+        self.pd(pd)?;
+        let ahs = self
+            .objects
+            .ahs
+            .iter()
+            .filter(|(_, ah)| ah.pd == pd)
+            .count();
+        let qps = self.objects.qps.iter().filter(|qp| qp.pd == pd).count();
+        let mrs = self
+            .objects
+            .mrs
+            .iter()
+            .filter(|(_, mr)| mr.pd == pd)
+            .count();
+        if ahs + qps + mrs > 0 {
+            let text = format!("dealloc_pd of {pd}, which owns {ahs} AHs, {qps} QPs and {mrs} MRs");
             let breach = Breach::new(Rule::PdBusy, text);
             return Err(Refusal::breach(Status::ResourceBusy, breach));
         }
@@ -200,7 +214,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             self.journal
                 .breach(Breach::new(Rule::AhGidUnspecified, text));
         }
-        if let Some(live) = self.objects.find_ah(ah) {
+        if let Some(live) = self.objects.ahs.find(ah) {
             let text = format!("create_ah for ({}, {}), which AH {live} has", ah.pd, ah.gid);
             return Err(Refusal::illegal(Rule::AhDuplicate, text));
         }
@@ -209,7 +223,8 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         }
         let number = self
             .objects
-            .create_ah(self.config.max_ah, ah)
+            .ahs
+            .create(self.config.max_ah, ah)
             .ok_or(Status::ResourceAllocationFailure)?;
         let response = CreateAhResp {
             ah: number,
@@ -219,7 +234,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     }
 
     fn destroy_ah(&mut self, pd: u16, number: u16) -> Outcome {
-        let Some(ah) = self.objects.ah(number) else {
+        let Some(ah) = self.objects.ahs.get(number) else {
             let text = format!("destroy_ah of {number}, which does not exist");
             return Err(Refusal::illegal(Rule::AhUnknown, text));
         };
@@ -227,7 +242,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             let text = format!("destroy_ah of {number} by pd {pd}; pd {} owns it", ah.pd);
             return Err(Refusal::illegal(Rule::AhWrongPd, text));
         }
-        self.objects.destroy_ah(number);
+        self.objects.ahs.destroy(number);
         Ok(Answer::default().with("gid", ah.gid.to_string()))
     }
 
@@ -244,30 +259,33 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     }
 
     fn dealloc_uar(&mut self, uar: u16) -> Outcome {
-        if !self.objects.uars.remove(&uar) {
+        if self.objects.uars.remove(&uar).is_none() {
             let text = format!("dealloc_uar of {uar}, which does not exist");
             return Err(Refusal::illegal(Rule::UarUnknown, text));
         }
         Ok(Answer::default())
     }
 
-    fn create_eq(&mut self, entry_words: u8, eq: EventQueue) -> Outcome {
-        if usize::from(entry_words) * 4 != Eqe::LAYOUT.size {
+    fn create_eq(&mut self, entry_words: u8, vector: u16, depth: u16, base: u64) -> Outcome {
+        let size = u32::from(entry_words) * 4;
+        if size as usize != Eqe::LAYOUT.size {
             let text = format!("create_eq with elements of {entry_words} words");
             return Err(Refusal::illegal(Rule::EqEntrySize, text));
         }
         let depth_limit = self.config.max_eq_depth;
-        if !eq.depth.is_power_of_two() || u32::from(eq.depth) > depth_limit {
-            let text = format!("create_eq with depth {} of {depth_limit}", eq.depth);
+        if !depth.is_power_of_two() || u32::from(depth) > depth_limit {
+            let text = format!("create_eq with depth {depth} of {depth_limit}");
             return Err(Refusal::illegal(Rule::EqDepth, text));
         }
-        if eq.vector == 0 || eq.vector >= self.config.num_vectors {
-            let text = format!("create_eq on vector {}", eq.vector);
+        if vector == 0 || vector >= self.config.num_vectors {
+            let text = format!("create_eq on vector {vector}");
             return Err(Refusal::illegal(Rule::EqVector, text));
         }
+        let ring = Ring::new("EQ", base, depth.into(), size, Eqe::LAYOUT.size as u16)
+            .map_err(|breach| Refusal::breach(Status::IllegalParameter, breach))?;
         let eqn = self
             .objects
-            .create_eq(self.config.max_eq, eq)
+            .create_eq(self.config.max_eq, EventQueue::new(vector, ring))
             .ok_or(Status::ResourceAllocationFailure)?;
         let response = CreateEqResp {
             eqn,
@@ -284,15 +302,13 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         Ok(Answer::default())
     }
 
-    /// The number of AHs that a PD owns, if it exists.
-    fn pd(&self, pd: u16) -> Result<u32, Refusal> {
-        match self.objects.pds.get(&pd) {
-            Some(pd) => Ok(pd.ahs),
-            None => Err(Refusal::illegal(
-                Rule::PdUnknown,
-                format!("pd {pd} does not exist"),
-            )),
+    /// Whether a PD exists.
+    fn pd(&self, pd: u16) -> Result<(), Refusal> {
+        if self.objects.pds.contains(&pd) {
+            return Ok(());
         }
+        let text = format!("pd {pd} does not exist");
+        Err(Refusal::illegal(Rule::PdUnknown, text))
     }
 }
 

@@ -141,6 +141,27 @@ named_numbers! {
 }
 
 named_numbers! {
+    /// Transports of a QP.
+    QpType: u8 {
+        Ud = c::QP_TYPE_UD, "ud";
+        Srd = c::QP_TYPE_SRD, "srd";
+    }
+}
+
+named_numbers! {
+    /// States of a QP.
+    QpState: u32 {
+        Reset = c::QP_STATE_RESET, "reset";
+        Init = c::QP_STATE_INIT, "init";
+        Rtr = c::QP_STATE_RTR, "rtr";
+        Rts = c::QP_STATE_RTS, "rts";
+        Sqd = c::QP_STATE_SQD, "sqd";
+        Sqe = c::QP_STATE_SQE, "sqe";
+        Err = c::QP_STATE_ERR, "err";
+    }
+}
+
+named_numbers! {
     /// Capabilities in DEVICE_ATTR; the number is the bit mask.
     Capability: u32 {
         RdmaRead = c::FEATURE_DEVICE_ATTR_DESC_RDMA_READ_MASK, "rdma_read";

@@ -43,6 +43,10 @@ impl Ring {
         })
     }
 
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
     pub fn depth(&self) -> u16 {
         self.depth
     }

@@ -79,7 +79,9 @@ fn objects_are_listed_with_their_owner() {
     let reply = driver.control(json!({"op": "objects", "detail": true}));
     assert_eq!(
         reply["objects"],
-        json!({"ah": 1, "cq": 0, "eq": 0, "mr": 0, "pd": 1, "qp": 0, "uar": 1})
+        json!({
+            "ah": 1, "cq": 0, "eq": 0, "event_counter": 0, "mr": 0, "pd": 1, "qp": 0, "uar": 1
+        })
     );
     assert_eq!(
         reply["detail"],

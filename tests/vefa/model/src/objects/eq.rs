@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Event queues.
+
+use crate::ring::Ring;
+
+/// A live event queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EventQueue {
+    pub vector: u16,
+    /// Its elements.
+    pub ring: Ring,
+    /// Whether the next event raises the interrupt.
+    pub armed: bool,
+}
+
+impl EventQueue {
+    pub fn new(vector: u16, ring: Ring) -> Self {
+        Self {
+            vector,
+            ring,
+            armed: false,
+        }
+    }
+}
