@@ -7,6 +7,7 @@
 //! failed is not implemented yet: its queue stays closed until the driver is bound again.
 
 pub(crate) mod commands;
+pub(crate) mod dma_state;
 pub(crate) mod features;
 pub(crate) mod stats;
 
@@ -21,9 +22,11 @@ mod ring;
 mod slots;
 mod submission;
 
+pub(crate) use self::commands::AdminCommand;
+
 use self::{
     aenq::Aenq,
-    commands::AdminCommand,
+    dma_state::DmaState,
     eq::{
         CompletionEq,
         EventRing, //
@@ -72,6 +75,7 @@ use rdma::{
     pci::{
         memory_bars,
         BusMaster,
+        BusState,
         Enabled,
         ReservedBar, //
     }, //
@@ -164,6 +168,7 @@ struct ResetOnDrop {
     /// What dropping it means.
     probe_succeeded: Atomic<bool>,
     stopped: Atomic<bool>,
+    dma: DmaState,
     generation: Atomic<u32>,
 }
 
@@ -175,21 +180,33 @@ impl ResetOnDrop {
         }
         self.core.queue.close();
         self.core.aenq.close();
-        if reset(&self.dev, &self.core.registers, reason).is_err() {
-            let how_long = if self.master.stop() {
-                "when it masters the bus again"
-            } else {
-                "at any time"
-            };
-            // The device still knows the queues. The next probe lets it master the bus before it
-            // can reset it, so the memory must never be used for anything else.
-            dev_err!(
-                self.dev,
-                "not reset: the device may write to its queues {how_long}; their memory is lost\n"
-            );
+        if self.has_let_go(reason) {
+            self.dma.end();
+        } else {
             core::mem::forget(self.core.clone());
         }
         self.generation.fetch_add(1, Relaxed);
+    }
+}
+
+impl ResetOnDrop {
+    /// Resets the device; says whether it does not know of any memory any more.
+    fn has_let_go(&self, reason: Reason) -> bool {
+        if reset(&self.dev, &self.core.registers, reason).is_ok() {
+            return true;
+        }
+        let how_long = match self.master.stop() {
+            BusState::Gone => return true,
+            BusState::Off => "when it masters the bus again",
+            BusState::On => "at any time",
+        };
+        // The device still knows the queues. The next probe lets it master the bus before it can
+        // reset it, so the memory must never be used for anything else.
+        dev_err!(
+            self.dev,
+            "not reset: the device may write to its queues {how_long}; their memory is lost\n"
+        );
+        false
     }
 }
 
@@ -272,6 +289,7 @@ impl Admin {
             master: master.clone(),
             probe_succeeded: Atomic::new(false),
             stopped: Atomic::new(false),
+            dma: DmaState::new()?,
             generation: Atomic::new(FIRST_GENERATION),
         };
         core.start();
@@ -359,6 +377,11 @@ impl Admin {
     /// The reset generation: objects of an older one do not exist on the device any more.
     pub(crate) fn generation(&self) -> u32 {
         self.reset.generation.load(Relaxed)
+    }
+
+    /// Whether the device may still reach memory. Outlives `self`.
+    pub(crate) fn dma_state(&self) -> &DmaState {
+        &self.reset.dma
     }
 
     /// What the device told in probe.

@@ -9,7 +9,8 @@ use crate::{
             DestroyAh, //
         },
         features::Features,
-        Admin, //
+        Admin,
+        AdminCommand, //
     },
     ah_cache::{
         AhCache,
@@ -17,7 +18,10 @@ use crate::{
         PdId, //
     },
     quarantine::Quarantine,
-    verbs::stats::VerbsStats, //
+    verbs::{
+        refused::Refused,
+        stats::VerbsStats, //
+    }, //
 };
 use kernel::{
     device::Bound,
@@ -32,16 +36,17 @@ const DEFAULT_LINK_SPEED_GBPS: u16 = 100;
 /// A device. Exists while the driver is bound; verbs reach it while it is registered.
 ///
 /// What the device itself holds is freed by the reset that ends `admin`, so what the driver knows
-/// about it goes first.
+/// about it goes first. What the device refused to take back goes last: its memory is free once
+/// the device is reset.
 #[pin_data]
 pub(crate) struct Device<'bound> {
     pub(crate) pdev: &'bound pci::Device<Bound>,
     #[pin]
     pub(crate) ah_cache: AhCache,
-    #[pin]
-    pub(crate) quarantine: Quarantine,
     pub(crate) stats: VerbsStats,
     pub(crate) admin: Admin,
+    #[pin]
+    pub(crate) quarantine: Quarantine<Refused>,
 }
 
 impl<'bound> Device<'bound> {
@@ -57,8 +62,8 @@ impl<'bound> Device<'bound> {
         try_pin_init!(Self {
             pdev,
             ah_cache <- AhCache::new(),
-            quarantine <- Quarantine::new(),
             stats: VerbsStats::new(),
+            quarantine <- Quarantine::new(admin.dma_state().clone()),
             admin,
         }? Error)
     }
@@ -66,6 +71,23 @@ impl<'bound> Device<'bound> {
     /// Says whether objects of this reset generation still exist on the device.
     pub(crate) fn is_current(&self, generation: u32) -> bool {
         self.admin.generation() == generation
+    }
+
+    /// Ends an object of a reset generation with `command`, which the device needs only while that
+    /// generation lasts. After success the device knows nothing of the object any more.
+    ///
+    /// # Errors
+    ///
+    /// - `EIO`: the device was not reset as it should have been, and may still know the object.
+    /// - What the admin queue fails with.
+    pub(crate) fn end<C: AdminCommand<Reply = ()>>(&self, generation: u32, command: &C) -> Result {
+        if self.is_current(generation) {
+            return self.admin.exec(command);
+        }
+        if self.admin.dma_state().is_over() {
+            return Ok(());
+        }
+        Err(EIO)
     }
 
     /// What the device told when it was probed.

@@ -11,6 +11,7 @@ mod driver;
 mod hw;
 mod quarantine;
 mod uapi;
+mod users;
 mod verbs;
 
 kernel::module_driver!(<T>, rdma::pci_driver::Adapter<T>, {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Protection domains that could not be given back to the device.
+//! Objects that the device refused to take back.
 //!
-//! An error at the end of a protection domain must not reach user space, and a domain whose
-//! address handles the device refused to destroy must not be deallocated, or its number would be
-//! handed out with them. So it waits here: each later allocation or deallocation tries again, and
-//! a device reset ends it.
+//! An error at the end of an object must not reach the RDMA core where a context is being closed,
+//! and the object's number and memory must not be used again while the device still has it. So it
+//! waits here: calls that make or end objects try again, and a device reset ends it.
 
-use crate::ah_cache::PdId;
+use crate::admin::dma_state::DmaState;
 use kernel::{
     new_mutex,
     prelude::*,
@@ -20,52 +19,64 @@ use kernel::{
     }, //
 };
 
-/// Room for one protection domain, allocated while an error can still be reported.
-pub(crate) struct Slot(KBox<Node>);
+/// Room for one object, allocated while an error can still be reported.
+pub(crate) struct Slot<T>(KBox<Node<T>>);
 
-struct Node {
-    pd: PdId,
-    next: Option<KBox<Node>>,
+struct Node<T> {
+    object: Option<T>,
+    next: Option<KBox<Node<T>>>,
 }
 
-impl Slot {
-    /// Makes room for `pd`, whose number may still be unknown.
+impl<T> Slot<T> {
+    /// Makes room.
     ///
     /// # Errors
     ///
     /// `ENOMEM`: there is no memory.
     pub(crate) fn new() -> Result<Self> {
-        let pd = PdId {
-            generation: 0,
-            number: 0,
-        };
-        Ok(Self(KBox::new(Node { pd, next: None }, GFP_KERNEL)?))
+        Ok(Self(KBox::new(
+            Node {
+                object: None,
+                next: None,
+            },
+            GFP_KERNEL,
+        )?))
     }
 }
 
-/// A stack of nodes.
-#[derive(Default)]
-struct Stack(Option<KBox<Node>>);
+/// What came of the attempt to give an object back to the device.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// The device let go of it.
+    Done,
+    /// Others that the device still has are made from it, so it was not asked.
+    InUse,
+    /// The device refused.
+    Refused,
+}
 
-impl Stack {
-    fn push(&mut self, mut node: KBox<Node>) {
+/// A stack of nodes.
+struct Stack<T>(Option<KBox<Node<T>>>);
+
+impl<T> Stack<T> {
+    fn push(&mut self, mut node: KBox<Node<T>>) {
         node.next = self.0.take();
         self.0 = Some(node);
     }
 
-    fn pop(&mut self) -> Option<KBox<Node>> {
+    fn pop(&mut self) -> Option<KBox<Node<T>>> {
         let mut node = self.0.take()?;
         self.0 = node.next.take();
         Some(node)
     }
 
-    fn contains(&self, pd: PdId) -> bool {
+    fn any(&self, is_it: impl Fn(&T) -> bool) -> bool {
         core::iter::successors(self.0.as_deref(), |node| node.next.as_deref())
-            .any(|node| node.pd == pd)
+            .any(|node| node.object.as_ref().is_some_and(&is_it))
     }
 }
 
-impl Drop for Stack {
+impl<T> Drop for Stack<T> {
     /// Frees the nodes one by one: by default each would be freed inside its predecessor, on the
     /// kernel's small stack.
     fn drop(&mut self) {
@@ -73,103 +84,135 @@ impl Drop for Stack {
     }
 }
 
-/// The domains that wait, in two stacks that make turns: those not tried yet, and those tried.
-#[derive(Default)]
-struct Waiting {
-    untried: Stack,
-    tried: Stack,
+/// The objects that wait, in two stacks that make turns: those not tried yet, and those tried.
+struct Waiting<T> {
+    untried: Stack<T>,
+    tried: Stack<T>,
+    dma: DmaState,
+}
+
+impl<T> Waiting<T> {
+    fn next(&mut self) -> Option<KBox<Node<T>>> {
+        if self.untried.0.is_none() {
+            self.untried = Stack(self.tried.0.take());
+        }
+        self.untried.pop()
+    }
+}
+
+impl<T> Drop for Waiting<T> {
+    fn drop(&mut self) {
+        if self.dma.is_over() {
+            return;
+        }
+        while let Some(node) = self.next() {
+            core::mem::forget(node);
+        }
+    }
 }
 
 /// The quarantine of one device.
+///
+/// Dropping it frees what still waits if the device does no DMA any more. Else that is lost: the
+/// device may write to it.
 #[pin_data]
-pub(crate) struct Quarantine {
+pub(crate) struct Quarantine<T> {
     #[pin]
-    waiting: Mutex<Waiting>,
-    /// Domains that wait or are being tried; read without the lock to find nothing to do.
+    waiting: Mutex<Waiting<T>>,
+    /// Objects that wait or are being tried; read without the lock to find nothing to do.
     len: Atomic<usize>,
 }
 
-impl Quarantine {
+impl<T> Quarantine<T> {
     /// Nothing is quarantined.
-    pub(crate) fn new() -> impl PinInit<Self> {
+    pub(crate) fn new(dma: DmaState) -> impl PinInit<Self> {
+        let waiting = Waiting {
+            untried: Stack(None),
+            tried: Stack(None),
+            dma,
+        };
         pin_init!(Self {
-            waiting <- new_mutex!(Waiting::default(), "efa_quarantine"),
+            waiting <- new_mutex!(waiting, "efa_quarantine"),
             len: Atomic::new(0),
         })
     }
 
-    /// Quarantines `pd`. Never fails, and allocates nothing.
-    pub(crate) fn insert(&self, slot: Slot, pd: PdId) {
+    /// Quarantines `object`. Never fails, and allocates nothing.
+    pub(crate) fn insert(&self, slot: Slot<T>, object: T) {
         let mut node = slot.0;
-        node.pd = pd;
+        node.object = Some(object);
         self.len.add(1, Relaxed);
         self.waiting.lock().untried.push(node);
     }
 
-    /// Says whether `pd` is quarantined, and not being tried right now.
-    pub(crate) fn contains(&self, pd: PdId) -> bool {
+    /// Says whether an object is quarantined, and not being tried right now.
+    pub(crate) fn any(&self, is_it: impl Fn(&T) -> bool) -> bool {
         if self.is_empty() {
             return false;
         }
         let waiting = self.waiting.lock();
-        waiting.untried.contains(pd) || waiting.tried.contains(pd)
+        waiting.untried.any(&is_it) || waiting.tried.any(&is_it)
     }
 
-    /// Tries to give protection domains back with `give_back`, until it fails once.
+    /// Tries to give objects back with `give_back`, each at most once, until the device refuses.
     ///
-    /// The one that failed is tried again after all others had their turn.
-    pub(crate) fn retry(&self, mut give_back: impl FnMut(PdId) -> Result) {
-        while !self.is_empty() {
-            let Some(node) = self.next() else {
+    /// What was tried is tried again after all others had their turn.
+    pub(crate) fn retry(&self, mut give_back: impl FnMut(&T) -> Attempt) {
+        for _ in 0..self.len.load(Relaxed) {
+            let Some(node) = self.waiting.lock().next() else {
                 return;
             };
-            if give_back(node.pd).is_err() {
-                self.waiting.lock().tried.push(node);
+            let attempt = node.object.as_ref().map_or(Attempt::Done, &mut give_back);
+            if attempt == Attempt::Done {
+                // The object goes first: what it was made from can be given back once it is gone.
+                drop(node);
+                self.len.fetch_sub(1, Relaxed);
+                continue;
+            }
+            self.waiting.lock().tried.push(node);
+            if attempt == Attempt::Refused {
                 return;
             }
-            self.len.fetch_sub(1, Relaxed);
         }
     }
 
     fn is_empty(&self) -> bool {
         self.len.load(Relaxed) == 0
     }
-
-    fn next(&self) -> Option<KBox<Node>> {
-        let mut waiting = self.waiting.lock();
-        if waiting.untried.0.is_none() {
-            waiting.untried = core::mem::take(&mut waiting.tried);
-        }
-        waiting.untried.pop()
-    }
 }
 
 #[kernel::macros::kunit_tests(efa_quarantine)]
 mod tests {
     use super::*;
+    use kernel::sync::Arc;
 
-    fn pd(number: u16) -> PdId {
-        PdId {
-            generation: 1,
-            number,
-        }
+    type TestQuarantine = Pin<KBox<Quarantine<Arc<u32>>>>;
+
+    fn object(number: u32) -> Result<Arc<u32>> {
+        Ok(Arc::new(number, GFP_KERNEL)?)
     }
 
-    fn quarantine_of(numbers: &[u16]) -> Result<Pin<KBox<Quarantine>>> {
-        let quarantine = KBox::pin_init(Quarantine::new(), GFP_KERNEL)?;
+    fn quarantine_of(dma: DmaState, numbers: &[u32]) -> Result<TestQuarantine> {
+        let quarantine = KBox::pin_init(Quarantine::new(dma), GFP_KERNEL)?;
         for &number in numbers {
-            quarantine.insert(Slot::new()?, pd(number));
+            quarantine.insert(Slot::new()?, object(number)?);
         }
         Ok(quarantine)
     }
 
+    fn idle_device() -> Result<DmaState> {
+        let dma = DmaState::new()?;
+        dma.end();
+        Ok(dma)
+    }
+
     #[test]
     fn an_empty_quarantine_tries_nothing() -> Result {
-        let quarantine = quarantine_of(&[])?;
+        let quarantine = quarantine_of(idle_device()?, &[])?;
         let mut tries = 0;
         quarantine.retry(|_| {
             tries += 1;
-            Ok(())
+            Attempt::Done
         });
         assert_eq!(tries, 0);
         Ok(())
@@ -177,24 +220,27 @@ mod tests {
 
     #[test]
     fn what_was_given_back_leaves_and_the_rest_stays() -> Result {
-        let quarantine = quarantine_of(&[1, 2])?;
-        assert!(quarantine.contains(pd(1)));
-        quarantine.retry(|pd| if pd.number == 1 { Err(EINVAL) } else { Ok(()) });
-        assert!(quarantine.contains(pd(1)));
-        assert!(!quarantine.contains(pd(2)));
-        quarantine.retry(|_| Ok(()));
-        assert!(!quarantine.contains(pd(1)));
+        let quarantine = quarantine_of(idle_device()?, &[1, 2])?;
+        assert!(quarantine.any(|object| **object == 1));
+        quarantine.retry(|object| match **object {
+            1 => Attempt::Refused,
+            _ => Attempt::Done,
+        });
+        assert!(quarantine.any(|object| **object == 1));
+        assert!(!quarantine.any(|object| **object == 2));
+        quarantine.retry(|_| Attempt::Done);
+        assert!(!quarantine.any(|_| true));
         Ok(())
     }
 
     #[test]
-    fn one_failure_ends_a_round_and_the_next_round_starts_with_another() -> Result {
-        let quarantine = quarantine_of(&[1, 2, 3])?;
+    fn one_refusal_ends_a_round_and_the_next_round_starts_with_another() -> Result {
+        let quarantine = quarantine_of(idle_device()?, &[1, 2, 3])?;
         let mut tried = KVec::with_capacity(4, GFP_KERNEL)?;
         for _ in 0..3 {
-            quarantine.retry(|pd| {
-                tried.push_within_capacity(pd.number)?;
-                Err(EINVAL)
+            quarantine.retry(|object| {
+                assert!(tried.push_within_capacity(**object).is_ok());
+                Attempt::Refused
             });
         }
         assert_eq!(tried.len(), 3);
@@ -205,21 +251,46 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_another_reset_generation_is_another_protection_domain() -> Result {
-        let quarantine = quarantine_of(&[1])?;
-        assert!(!quarantine.contains(PdId {
-            generation: 2,
-            number: 1,
-        }));
+    fn what_is_in_use_does_not_hold_up_the_others() -> Result {
+        let quarantine = quarantine_of(idle_device()?, &[1, 2, 3])?;
+        let mut tries = 0;
+        quarantine.retry(|object| {
+            tries += 1;
+            match **object {
+                2 => Attempt::InUse,
+                _ => Attempt::Done,
+            }
+        });
+        assert_eq!(tries, 3);
+        assert!(quarantine.any(|object| **object == 2));
+        assert!(!quarantine.any(|object| **object != 2));
+        Ok(())
+    }
+
+    #[test]
+    fn what_waits_is_freed_only_if_dma_is_over() -> Result {
+        let dma = DmaState::new()?;
+        let kept = object(1)?;
+        let quarantine = quarantine_of(dma.clone(), &[])?;
+        quarantine.insert(Slot::new()?, kept.clone());
+        drop(quarantine);
+        assert!(Arc::into_unique_or_drop(kept.clone()).is_none());
+
+        dma.end();
+        let freed = object(2)?;
+        let quarantine = quarantine_of(dma, &[])?;
+        quarantine.insert(Slot::new()?, freed.clone());
+        drop(quarantine);
+        assert!(Arc::into_unique_or_drop(freed).is_some());
         Ok(())
     }
 
     #[test]
     fn a_full_quarantine_is_dropped_without_recursion() -> Result {
-        let quarantine = quarantine_of(&[])?;
+        let quarantine = quarantine_of(idle_device()?, &[])?;
         // Enough to overflow a stack of 16 KiB with the smallest of frames.
         for number in 0..2048 {
-            quarantine.insert(Slot::new()?, pd(number));
+            quarantine.insert(Slot::new()?, object(number)?);
         }
         Ok(())
     }

@@ -9,9 +9,11 @@ pub(crate) mod ah;
 pub(crate) mod device;
 pub(crate) mod pd;
 pub(crate) mod port;
+pub(crate) mod refused;
 pub(crate) mod stats;
 pub(crate) mod ucontext;
 
+use self::refused::Returnable;
 use crate::{
     device::Device,
     driver::Efa,
@@ -42,8 +44,8 @@ use rdma::{
 impl Provider for Efa {
     type Module = crate::DriverModule;
     type Data<'a> = Device<'a>;
-    type UContext = ucontext::UContext;
-    type Pd = pd::Pd;
+    type UContext = Returnable<ucontext::UContext>;
+    type Pd = Returnable<pd::Pd>;
     type Ah = ah::Ah;
 
     const OPERATIONS: Operations<Self> = Operations::new();
@@ -86,25 +88,25 @@ impl Provider for Efa {
         port::pkey(index)
     }
 
-    fn alloc_ucontext(dev: &Device<'_>, udata: &Udata<'_>) -> Result<ucontext::UContext> {
+    fn alloc_ucontext(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Self::UContext> {
         ucontext::alloc(dev, udata)
     }
 
-    fn dealloc_ucontext(dev: &Device<'_>, ucontext: ucontext::UContext) {
+    fn dealloc_ucontext(dev: &Device<'_>, ucontext: Self::UContext) {
         ucontext::dealloc(dev, ucontext);
     }
 
-    fn alloc_pd(dev: &Device<'_>, udata: &Udata<'_>) -> Result<pd::Pd> {
+    fn alloc_pd(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Self::Pd> {
         pd::alloc(dev, udata)
     }
 
-    fn dealloc_pd(dev: &Device<'_>, pd: pd::Pd) {
+    fn dealloc_pd(dev: &Device<'_>, pd: Self::Pd) {
         pd::dealloc(dev, pd);
     }
 
     fn create_ah(
         dev: &Device<'_>,
-        pd: &pd::Pd,
+        pd: &Self::Pd,
         attr: &AhAttr,
         udata: &Udata<'_>,
     ) -> Result<ah::Ah> {

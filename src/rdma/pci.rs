@@ -75,6 +75,17 @@ impl Enabled {
     }
 }
 
+/// What a device can do on the bus.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum BusState {
+    /// It is not there any more.
+    Gone,
+    /// It does no DMA until somebody lets it master the bus again.
+    Off,
+    /// It does not let go.
+    On,
+}
+
 /// A device that may master the bus: do DMA, and send interrupts.
 ///
 /// It may not any more when this is dropped, or when the driver is unbound.
@@ -101,13 +112,11 @@ impl BusMaster {
         Ok(Self(Devres::new(pdev.as_ref(), function)?))
     }
 
-    /// Takes bus mastering from the device at once.
-    ///
-    /// Returns whether it can do no DMA from now on: it let go, or it is gone.
-    pub fn stop(&self) -> bool {
+    /// Takes bus mastering from the device at once, and says what came of it.
+    pub fn stop(&self) -> BusState {
         let Some(function) = self.0.try_access() else {
             // Unbound, which took it away.
-            return true;
+            return BusState::Off;
         };
         let pdev = as_raw(&function.0);
         let mut command = 0;
@@ -117,7 +126,13 @@ impl BusMaster {
             bindings::pci_read_config_word(pdev, bindings::PCI_COMMAND as c_int, &mut command)
         };
         // A device that is gone reads as all ones.
-        read != 0 || command == u16::MAX || u32::from(command) & bindings::PCI_COMMAND_MASTER == 0
+        if read != 0 || command == u16::MAX {
+            BusState::Gone
+        } else if u32::from(command) & bindings::PCI_COMMAND_MASTER == 0 {
+            BusState::Off
+        } else {
+            BusState::On
+        }
     }
 
     /// Tells the DMA layer how many bits an address may have, and that a segment may be of any

@@ -2,6 +2,12 @@
 
 //! Protection domains.
 
+use super::refused::{
+    self,
+    Refused,
+    Returnable,
+    Room, //
+};
 use crate::{
     admin::commands::{
         AllocPd,
@@ -9,8 +15,8 @@ use crate::{
     },
     ah_cache::PdId,
     device::Device,
-    quarantine::Slot,
-    uapi::IbvAllocPdResp, //
+    uapi::IbvAllocPdResp,
+    users::Users, //
 };
 use kernel::{
     prelude::*,
@@ -25,8 +31,8 @@ use rdma::{
 pub(crate) struct Pd {
     /// What the device knows it by.
     pub(super) id: PdId,
-    /// Where it goes if the device refuses to take it back.
-    slot: Slot,
+    /// Queue pairs and memory regions that the device has in it. Address handles are the cache's.
+    pub(super) users: Users,
 }
 
 /// Allocates a protection domain.
@@ -38,15 +44,16 @@ pub(crate) struct Pd {
 /// - `EFAULT`: the response cannot be written. The protection domain is given back.
 /// - `EIO`: the device handed out a protection domain that it refused to take back before.
 /// - What the admin queue fails with.
-pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Pd> {
+pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd>> {
     try_alloc(dev, udata).inspect_err(|_| dev.stats.alloc_pd_err.inc())
 }
 
-fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Pd> {
+fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd>> {
     udata.expect_no_request()?;
-    retry_quarantine(dev);
+    refused::retry(dev);
 
-    let slot = Slot::new()?;
+    let users = Users::new()?;
+    let room = Room::new()?;
     // Read first: should a reset come in between, the number counts as one from before it, and is
     // never given back in place of somebody else's.
     let generation = dev.admin.generation();
@@ -54,14 +61,17 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Pd> {
         generation,
         number: dev.admin.exec(&AllocPd)?,
     };
-    if dev.quarantine.contains(id) {
+    if dev
+        .quarantine
+        .any(|object| matches!(object, Refused::Pd(pd) if pd.id == id))
+    {
         ratelimited!(dev_err!(
             dev.pdev,
             "alloc_pd: the device handed out PD {id}, which it has not taken back yet\n"
         ));
         return Err(EIO);
     }
-    let pd = ScopeGuard::new_with_data(Pd { id, slot }, |pd| give_back(dev, pd));
+    let pd = ScopeGuard::new_with_data(room.take(Pd { id, users }), |pd| pd.end(dev));
 
     udata.respond(&IbvAllocPdResp {
         comp_mask: 0,
@@ -71,37 +81,24 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Pd> {
     Ok(pd.dismiss())
 }
 
-/// Frees a protection domain. Its address handles are gone, but for those that the device refused
-/// to destroy.
-pub(crate) fn dealloc(dev: &Device<'_>, pd: Pd) {
-    retry_quarantine(dev);
-    give_back(dev, pd);
+/// Frees a protection domain. Its objects are gone, but for those that the device refused to
+/// destroy.
+pub(crate) fn dealloc(dev: &Device<'_>, pd: Returnable<Pd>) {
+    refused::retry(dev);
+    pd.end(dev);
 }
 
-/// Gives a protection domain back to the device, now or later.
-fn give_back(dev: &Device<'_>, pd: Pd) {
-    if let Err(error) = try_give_back(dev, pd.id) {
-        ratelimited!(dev_warn!(
-            dev.pdev,
-            "dealloc_pd: PD {} was not taken back ({error:?}); it stays out of use until a later \
-             try succeeds or the device is reset\n",
-            pd.id
-        ));
-        dev.quarantine.insert(pd.slot, pd.id);
+impl Pd {
+    /// Destroys what the cache still has of a protection domain, then deallocates it.
+    ///
+    /// In this order: a number that is handed out again must come without address handles.
+    pub(super) fn give_back(&self, dev: &Device<'_>) -> Result {
+        dev.ah_cache.release_pd(dev, self.id)?;
+        dev.end(
+            self.id.generation,
+            &DeallocPd {
+                pdn: self.id.number,
+            },
+        )
     }
-}
-
-/// Destroys what the cache still has of a protection domain, then deallocates it.
-///
-/// In this order: a number that is handed out again must come without address handles.
-fn try_give_back(dev: &Device<'_>, id: PdId) -> Result {
-    dev.ah_cache.release_pd(dev, id)?;
-    if dev.is_current(id.generation) {
-        dev.admin.exec(&DeallocPd { pdn: id.number })?;
-    }
-    Ok(())
-}
-
-fn retry_quarantine(dev: &Device<'_>) {
-    dev.quarantine.retry(|id| try_give_back(dev, id));
 }

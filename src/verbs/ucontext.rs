@@ -3,29 +3,34 @@
 //! User contexts: each has a user access region (UAR) of the device, the part of its doorbells that
 //! a process may reach.
 
+use super::refused::{
+    self,
+    Returnable,
+    Room, //
+};
 use crate::{
     admin::commands::{
         AllocUar,
         DeallocUar, //
     },
     device::Device,
-    uapi::*, //
+    uapi::*,
+    users::Users, //
 };
 use kernel::{
     prelude::*,
     types::ScopeGuard, //
 };
-use rdma::{
-    ratelimited,
-    udata::Udata, //
-};
+use rdma::udata::Udata;
 
 /// The user context of an open device file.
 pub(crate) struct UContext {
     /// The reset generation in which the device handed the UAR out.
     generation: u32,
     /// The device's number of the UAR.
-    uarn: u16,
+    pub(super) uarn: u16,
+    /// Completion queues and queue pairs that the device has with doorbells in it.
+    pub(super) users: Users,
 }
 
 /// Opens a user context.
@@ -39,11 +44,11 @@ pub(crate) struct UContext {
 /// - `ENOMEM`: the device has no UAR left.
 /// - `EFAULT`: the request cannot be read or the response not written. The UAR is given back.
 /// - What the admin queue fails with.
-pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<UContext> {
+pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<UContext>> {
     try_alloc(dev, udata).inspect_err(|_| dev.stats.alloc_ucontext_err.inc())
 }
 
-fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<UContext> {
+fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<UContext>> {
     let request = udata.read_known_request::<IbvAllocUcontextCmd>()?;
     let queues = &dev.features().queues;
     check_user_knows_limits(
@@ -52,12 +57,16 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<UContext> {
         queues.min_sq_depth,
     )?;
 
+    refused::retry(dev);
+    let users = Users::new()?;
+    let room = Room::new()?;
     let ucontext = UContext {
         // Read first: should a reset come in between, the UAR counts as one from before it.
         generation: dev.admin.generation(),
         uarn: dev.admin.exec(&AllocUar)?,
+        users,
     };
-    let ucontext = ScopeGuard::new_with_data(ucontext, |ucontext| dealloc(dev, ucontext));
+    let ucontext = ScopeGuard::new_with_data(room.take(ucontext), |ucontext| ucontext.end(dev));
 
     udata.respond(&IbvAllocUcontextResp {
         comp_mask: 0,
@@ -74,17 +83,16 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<UContext> {
 }
 
 /// Closes a user context.
-pub(crate) fn dealloc(dev: &Device<'_>, ucontext: UContext) {
-    if !dev.is_current(ucontext.generation) {
-        return;
-    }
-    let uarn = ucontext.uarn;
-    if let Err(error) = dev.admin.exec(&DeallocUar { uarn }) {
-        ratelimited!(dev_warn!(
-            dev.pdev,
-            "dealloc_ucontext: UAR {uarn} was not taken back ({error:?}); it stays out of use \
-             until the device is reset\n"
-        ));
+pub(crate) fn dealloc(dev: &Device<'_>, ucontext: Returnable<UContext>) {
+    ucontext.end(dev);
+    // Last: closing a context is what frees most of what a refused object waits for.
+    refused::retry(dev);
+}
+
+impl UContext {
+    /// Gives the UAR back to the device.
+    pub(super) fn give_back(&self, dev: &Device<'_>) -> Result {
+        dev.end(self.generation, &DeallocUar { uarn: self.uarn })
     }
 }
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Objects that the device refused to take back.
+//!
+//! Where a verbs object must end, but the device still has what is behind it, that part stays
+//! here, with all that the device may still use, until a later try succeeds or the device is reset.
+
+use super::{
+    pd::Pd,
+    ucontext::UContext, //
+};
+use crate::{
+    device::Device,
+    quarantine::{
+        Attempt,
+        Slot, //
+    }, //
+};
+use core::ops::Deref;
+use kernel::prelude::*;
+use rdma::ratelimited;
+
+/// An object of the device whose verbs object is gone. It owns what the device may still use.
+pub(crate) enum Refused {
+    Pd(Pd),
+    UContext(UContext),
+}
+
+impl Refused {
+    /// Whether the device still has objects that are made from it.
+    fn is_in_use(&self) -> bool {
+        match self {
+            Self::Pd(pd) => pd.users.any(),
+            Self::UContext(ucontext) => ucontext.users.any(),
+        }
+    }
+
+    fn give_back(&self, dev: &Device<'_>) -> Result {
+        match self {
+            Self::Pd(pd) => pd.give_back(dev),
+            Self::UContext(ucontext) => ucontext.give_back(dev),
+        }
+    }
+
+    /// The command that ends it, what it is called, and its number.
+    fn names(&self) -> (&'static str, &'static str, u32) {
+        match self {
+            Self::Pd(pd) => ("dealloc_pd", "PD", pd.id.number.into()),
+            Self::UContext(ucontext) => ("dealloc_ucontext", "UAR", ucontext.uarn.into()),
+        }
+    }
+}
+
+impl From<Pd> for Refused {
+    fn from(pd: Pd) -> Self {
+        Self::Pd(pd)
+    }
+}
+
+impl From<UContext> for Refused {
+    fn from(ucontext: UContext) -> Self {
+        Self::UContext(ucontext)
+    }
+}
+
+/// An object of the device, with room in the quarantine in case the device does not take it back.
+pub(crate) struct Returnable<T> {
+    object: T,
+    slot: Slot<Refused>,
+}
+
+/// Room for a [`Returnable`], to be had before the device is asked for the object.
+pub(super) struct Room(Slot<Refused>);
+
+impl Room {
+    /// Makes room.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`: there is no memory.
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self(Slot::new()?))
+    }
+
+    /// Puts `object` there.
+    pub(super) fn take<T>(self, object: T) -> Returnable<T> {
+        Returnable {
+            object,
+            slot: self.0,
+        }
+    }
+}
+
+impl<T> Deref for Returnable<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.object
+    }
+}
+
+impl<T: Into<Refused>> Returnable<T> {
+    /// Ends an object whose end must not fail: gives it back to the device, now or later.
+    pub(super) fn end(self, dev: &Device<'_>) {
+        let object = self.object.into();
+        if try_end(dev, &object) != Attempt::Done {
+            dev.quarantine.insert(self.slot, object);
+        }
+    }
+}
+
+/// Tries again to give back what the device refused to take.
+pub(super) fn retry(dev: &Device<'_>) {
+    dev.quarantine.retry(|object| try_end(dev, object));
+}
+
+fn try_end(dev: &Device<'_>, object: &Refused) -> Attempt {
+    if object.is_in_use() {
+        return Attempt::InUse;
+    }
+    let Err(error) = object.give_back(dev) else {
+        return Attempt::Done;
+    };
+    let (command, kind, number) = object.names();
+    ratelimited!(dev_warn!(
+        dev.pdev,
+        "{command}: {kind} {number} was not taken back ({error:?}); it stays out of use until a \
+         later try succeeds or the device is reset\n"
+    ));
+    Attempt::Refused
+}
