@@ -3,17 +3,16 @@
 //! reset, put together from configuration space and model.
 
 use crate::interrupts::Interrupts;
-use crate::memory::{map_file, Access, Memory};
+use crate::llq::Llq;
+use crate::log::note;
+use crate::memory::Memory;
 use anyhow::{Context, Result};
-use rustix::fs::{ftruncate, memfd_create, MemfdFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 use vefa_model::{Config, ControlReply, ControlRequest, EfaModel, LlqMemory};
 use vefa_pci::{regs, Bar, BarKind, ConfigEvent, ConfigSpace, Function, Msix, BAR_COUNT};
-use vm_memory::{MmapRegion, VolatileMemory};
 
 /// Number of regions of a VFIO PCI device: six BARs, expansion ROM, configuration space, VGA.
 pub const REGION_COUNT: u32 = 9;
@@ -27,10 +26,10 @@ const MSIX_PBA: u64 = 0x3000;
 /// The device and what it needs from its client.
 pub struct Device {
     config_space: ConfigSpace,
-    model: EfaModel<Memory, Interrupts, NoLlq>,
+    model: EfaModel<Memory, Interrupts, Llq>,
     memory: Memory,
     interrupts: Interrupts,
-    llq: Option<SharedBar>,
+    llq: Llq,
     started: Instant,
     /// Live objects at the times when a client went away, added up by kind.
     left_behind: BTreeMap<String, u64>,
@@ -41,23 +40,8 @@ pub struct Device {
 pub struct RegionInfo {
     /// Bytes; 0 for a region that is not there.
     pub size: u64,
-    /// Whether the client can map it as memory.
-    pub shared: bool,
-}
-
-/// A BAR that is plain memory, which a client can map and then access without the server.
-struct SharedBar {
-    file: File,
-    mapping: MmapRegion,
-}
-
-/// LLQ memory that the model does not reach.
-struct NoLlq;
-
-impl LlqMemory for NoLlq {
-    fn read(&self, _offset: u64, buf: &mut [u8]) {
-        buf.fill(0);
-    }
+    /// How many of them, from the start, are memory that the client can map.
+    pub shared: u64,
 }
 
 /// What is behind an access.
@@ -77,11 +61,8 @@ impl Device {
         let config_space = ConfigSpace::new(&function(&config))?;
         let memory = Memory::default();
         let interrupts = Interrupts::new(config.num_vectors);
-        let llq = shared_llq_size(&config)
-            .map(SharedBar::new)
-            .transpose()
-            .context("memory for BAR 2")?;
-        let model = EfaModel::new(config, memory.clone(), interrupts.clone(), NoLlq)?;
+        let llq = Llq::new(config.llq_size()).context("memory for BAR 2")?;
+        let model = EfaModel::new(config, memory.clone(), interrupts.clone(), llq.clone())?;
         Ok(Device {
             config_space,
             model,
@@ -118,7 +99,10 @@ impl Device {
             (..REGION_COUNT, _) => 0,
             _ => return Err(Errno::INVAL),
         };
-        let shared = bar == Some(LLQ_BAR) && self.llq.is_some();
+        let shared = match bar {
+            Some(LLQ_BAR) => self.llq.size(),
+            _ => 0,
+        };
         Ok(RegionInfo { size, shared })
     }
 
@@ -128,9 +112,10 @@ impl Device {
     ///
     /// `EINVAL` when the region is not shared; `EMFILE` when there are too many file descriptors.
     pub fn region_fd(&self, index: u32) -> Result<OwnedFd, Errno> {
-        let bar = self.llq.as_ref().filter(|_| index == u32::from(LLQ_BAR));
-        let file = &bar.ok_or(Errno::INVAL)?.file;
-        rustix::io::fcntl_dupfd_cloexec(file, 0)
+        if index != u32::from(LLQ_BAR) {
+            return Err(Errno::INVAL);
+        }
+        self.llq.fd()
     }
 
     /// A read by the guest.
@@ -141,11 +126,7 @@ impl Device {
     pub fn read(&mut self, region: u32, offset: u64, data: &mut [u8]) -> Result<(), Errno> {
         match self.target(region, offset, data.len())? {
             Target::ConfigSpace => self.config_space.read(offset, data),
-            Target::Llq => {
-                if let Some(bar) = &self.llq {
-                    bar.read(offset, data)?;
-                }
-            }
+            Target::Llq => self.llq.read(offset, data),
             Target::Registers(bar) => {
                 self.poll_model();
                 self.model.bar_read(bar, offset, data);
@@ -166,11 +147,7 @@ impl Device {
                     self.apply(event);
                 }
             }
-            Target::Llq => {
-                if let Some(bar) = &self.llq {
-                    bar.write(offset, data)?;
-                }
-            }
+            Target::Llq => self.llq.write(offset, data)?,
             Target::Registers(bar) => {
                 self.poll_model();
                 self.model.bar_write(bar, offset, data);
@@ -192,6 +169,9 @@ impl Device {
         }
         self.memory.unmap_all();
         self.interrupts.disconnect_all();
+        if let Err(error) = self.llq.clear() {
+            note(format_args!("LLQ memory keeps its contents: {error}"));
+        }
         self.reset();
     }
 
@@ -230,8 +210,11 @@ impl Device {
         if region == REGION_CONFIG {
             return Ok(Target::ConfigSpace);
         }
-        if info.shared {
+        if end <= info.shared {
             return Ok(Target::Llq);
+        }
+        if offset < info.shared {
+            return Err(Errno::INVAL);
         }
         // What a CPU's load or store can be.
         if !matches!(len, 1 | 2 | 4 | 8) {
@@ -258,43 +241,6 @@ impl Device {
         self.model.set_bus_master(false);
         self.model.function_reset();
     }
-}
-
-impl SharedBar {
-    fn new(size: u64) -> Result<Self, Errno> {
-        let file = File::from(memfd_create("vefa-llq", MemfdFlags::CLOEXEC)?);
-        ftruncate(&file, size)?;
-        let second = File::from(rustix::io::fcntl_dupfd_cloexec(&file, 0)?);
-        let access = Access {
-            read: true,
-            write: true,
-        };
-        let mapping = map_file(second, 0, size, access)?;
-        Ok(SharedBar { file, mapping })
-    }
-
-    fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), Errno> {
-        self.slice(offset, data.len())?.copy_to(data);
-        Ok(())
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> Result<(), Errno> {
-        self.slice(offset, data.len())?.copy_from(data);
-        Ok(())
-    }
-
-    fn slice(&self, offset: u64, len: usize) -> Result<vm_memory::VolatileSlice<'_>, Errno> {
-        let offset = usize::try_from(offset).map_err(|_| Errno::INVAL)?;
-        self.mapping
-            .get_slice(offset, len)
-            .map_err(|_| Errno::INVAL)
-    }
-}
-
-/// Size of BAR 2 where it is plain memory. With doorbells in it, writes have to reach the model.
-fn shared_llq_size(config: &Config) -> Option<u64> {
-    let doorbells = config.has_db_bar && config.db_bar == LLQ_BAR;
-    config.bar_size(LLQ_BAR).filter(|_| !doorbells)
 }
 
 /// The PCI function that a configuration describes.

@@ -11,6 +11,7 @@ pub mod control;
 pub mod ctl;
 pub mod device;
 pub mod interrupts;
+pub mod llq;
 mod log;
 pub mod memory;
 pub mod options;

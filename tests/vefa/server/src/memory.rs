@@ -3,10 +3,11 @@
 //! client shares.
 //!
 //! Mapping and access go through the crate vm-memory, which keeps its bounds and lets the guest change the
-//! memory at any time. A client that shortens a file after it has been mapped ends this process with
-//! SIGBUS; QEMU seals its memory files against that.
+//! memory at any time. Memory of a file that was shortened raises SIGBUS, so only files are mapped that are
+//! sealed against that, as QEMU seals those of memory-backend-memfd.
 
-use rustix::fs::FileType;
+use crate::log::note;
+use rustix::fs::{fcntl_add_seals, fcntl_get_seals, fstat, FileType, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::cell::RefCell;
@@ -61,8 +62,8 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for an empty window, one that wraps, or one beyond the end of the file; `EEXIST` when it
-    /// overlaps another; `ENOSPC` when there are too many; else that of `mmap`.
+    /// `EINVAL` for an empty window, one that wraps, or one beyond the end of the file; `EPERM` when
+    /// the file can be shortened; `EEXIST` when it overlaps another; `ENOSPC` when there are too many; else that of `mmap`.
     pub fn map(
         &self,
         iova: u64,
@@ -216,12 +217,15 @@ fn last_byte(start: u64, size: u64) -> Result<u64, Errno> {
 ///
 /// # Errors
 ///
-/// `EINVAL` when it is no file in memory or on disk, or shorter than that; else that of `mmap`.
+/// `EINVAL` when it is no file in memory or on disk, or shorter than that; `EPERM` when it can be shortened;
+/// else that of `mmap`.
 pub fn map_file(file: File, offset: u64, size: u64, access: Access) -> Result<MmapRegion, Errno> {
-    let status = rustix::fs::fstat(&file)?;
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(Errno::INVAL);
+    }
+    forbid_shrinking(&file)?;
     let end = offset.checked_add(size).ok_or(Errno::INVAL)?;
-    let file_size = u64::try_from(status.st_size).unwrap_or(0);
-    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile || end > file_size {
+    if end > u64::try_from(fstat(&file)?.st_size).unwrap_or(0) {
         return Err(Errno::INVAL);
     }
     let flags = MapFlags::SHARED | MapFlags::NORESERVE;
@@ -234,4 +238,15 @@ pub fn map_file(file: File, offset: u64, size: u64, access: Access) -> Result<Mm
             MmapRegionError::Mmap(error) => Errno::from_io_error(&error).unwrap_or(Errno::INVAL),
             _ => Errno::INVAL,
         })
+}
+
+/// Seals a file against being shortened; a person knows one that cannot be sealed by an option of QEMU.
+fn forbid_shrinking(file: &File) -> Result<(), Errno> {
+    if fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
+        return Ok(());
+    }
+    fcntl_add_seals(file, SealFlags::SHRINK).map_err(|_| {
+        note("memory that can be shortened is refused: the client has to give a memfd that can be sealed");
+        Errno::PERM
+    })
 }

@@ -14,6 +14,7 @@ use vefa_server::vfio_user::Command;
 use vefa_spec::regs;
 
 const BAR0: u32 = 0;
+const LLQ_BAR: u32 = 2;
 /// Bit of the keep-alive group in the masks of AENQ_CONFIG.
 const KEEP_ALIVE_GROUP: u32 = 1 << 4;
 /// Where the guest's memory is.
@@ -238,10 +239,12 @@ fn the_next_client_gets_a_device_after_power_on() {
     let server = start(Config::default());
     let mut guest = Guest::new(&server);
     guest.set_response_address(BASE + RESPONSE);
+    guest.client.write(LLQ_BAR, 0x1000, b"left");
     drop(guest);
     let mut next = server.client();
     let command = vefa_pci::regs::COMMAND as u64;
     assert_eq!(next.read(CONFIG_REGION, command, 2), [0, 0]);
+    assert_eq!(next.read(LLQ_BAR, 0x1000, 4), [0; 4]);
     // The memory of the client before is gone: its place is free.
     next.ok(Command::DmaMap, &dma_map(READ, 0, BASE, SIZE));
     server.stop();

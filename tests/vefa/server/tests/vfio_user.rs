@@ -130,15 +130,39 @@ fn llq_memory_is_the_same_by_fd_and_by_message() {
 }
 
 #[test]
-fn doorbells_in_bar_2_are_not_hidden_by_shared_memory() {
+fn doorbells_behind_llq_memory_are_not_shared_with_it() {
     let server = start(Config {
         db_bar: 2,
         ..Config::default()
     });
-    let info = server
-        .client()
-        .ok_with(Command::DeviceGetRegionInfo, &region_info(64, 2), &[]);
-    assert_eq!((word(&info.payload, 1), info.fds.len()), (3, 0));
+    let mut client = server.client();
+    let llq_size = Config::default().llq_bar_size;
+    let info = client.ok_with(Command::DeviceGetRegionInfo, &region_info(64, LLQ_BAR), &[]);
+    assert_eq!((word(&info.payload, 1), info.fds.len()), (0xf, 1));
+    assert_eq!(long(&info.payload, 16), 2 * llq_size, "the BAR");
+    assert_eq!(long(&info.payload, 56), llq_size, "what is shared of it");
+    let file = std::fs::File::from(info.fds.into_iter().next().unwrap());
+    assert_eq!(file.metadata().unwrap().len(), llq_size);
+
+    client.write(LLQ_BAR, llq_size - 4, b"last");
+    assert_eq!(server.violations(), [""; 0]);
+    client.write(LLQ_BAR, llq_size, &[0; 4]);
+    assert_eq!(server.violations(), ["doorbell-unowned"]);
+    let across = access(LLQ_BAR, llq_size - 4, 8);
+    let errno = client.errno(Command::RegionRead, &across, &[]);
+    assert_eq!(errno, Errno::INVAL.raw_os_error());
+    server.stop();
+}
+
+#[test]
+fn llq_memory_keeps_its_length() {
+    let server = start(Config::default());
+    let mut client = server.client();
+    let info = client.ok_with(Command::DeviceGetRegionInfo, &region_info(64, LLQ_BAR), &[]);
+    for length in [0, Config::default().llq_bar_size * 2] {
+        let errno = rustix::fs::ftruncate(&info.fds[0], length);
+        assert_eq!(errno, Err(Errno::PERM), "{length}");
+    }
     server.stop();
 }
 
@@ -335,93 +359,6 @@ fn disabling_all_interrupts_is_accepted_for_each_type() {
             &words(&[20, DATA_NONE | TRIGGER, index, 0, 0]),
         );
     }
-    server.stop();
-}
-
-#[test]
-fn dma_windows_may_not_overlap() {
-    let server = start(Config::default());
-    let mut client = server.client();
-    let memory = guest_memory(0x10000);
-    let fd = [memory.as_fd()];
-    client.ok_with(
-        Command::DmaMap,
-        &dma_map(READ | WRITE, 0, 0x4000, 0x4000),
-        &fd,
-    );
-    for (iova, size) in [
-        (0x4000, 0x4000),
-        (0x3000, 0x2000),
-        (0x7000, 0x1000),
-        (0, 0x10000),
-    ] {
-        let errno = client.errno(Command::DmaMap, &dma_map(READ, 0, iova, size), &fd);
-        assert_eq!(errno, Errno::EXIST.raw_os_error(), "{iova:#x} {size:#x}");
-    }
-    client.ok_with(Command::DmaMap, &dma_map(READ, 0, 0x8000, 0x1000), &fd);
-    client.ok_with(Command::DmaMap, &dma_map(READ, 0, 0x3000, 0x1000), &fd);
-    server.stop();
-}
-
-#[test]
-fn a_dma_window_that_cannot_be_is_refused() {
-    let server = start(Config::default());
-    let mut client = server.client();
-    let memory = guest_memory(0x2000);
-    let two = [memory.as_fd(), memory.as_fd()];
-    let (stream, _other) = std::os::unix::net::UnixStream::pair().unwrap();
-    let refused = [
-        (dma_map(READ, 0, 0, 0), &two[..1]),
-        (dma_map(READ, 0, u64::MAX, 2), &two[..1]),
-        (dma_map(READ, 0x1000, 0, 0x2000), &two[..1]),
-        (dma_map(READ, u64::MAX, 0, 0x1000), &two[..1]),
-        (dma_map(READ, 1, 0, 0x1000), &two[..1]),
-        (dma_map(READ, 0, 0, 0x1000), &two),
-        (dma_map(READ, 0, 0, 0x1000), &[stream.as_fd()]),
-        (dma_map(8, 0, 0, 0x1000), &two[..1]),
-    ];
-    for (payload, fds) in refused {
-        let errno = client.errno(Command::DmaMap, &payload, fds);
-        assert_eq!(errno, Errno::INVAL.raw_os_error(), "{payload:?}");
-    }
-    server.stop();
-}
-
-#[test]
-fn a_dma_window_without_an_fd_is_accepted_and_remembered() {
-    let server = start(Config::default());
-    let mut client = server.client();
-    client.ok(Command::DmaMap, &dma_map(READ, 0, 0xfe00_0000, 0x1000));
-    let errno = client.errno(Command::DmaMap, &dma_map(READ, 0, 0xfe00_0000, 0x1000), &[]);
-    assert_eq!(errno, Errno::EXIST.raw_os_error());
-    client.ok(Command::DmaUnmap, &dma_unmap(0, 0xfe00_0000, 0x1000));
-    client.ok(Command::DmaMap, &dma_map(READ, 0, 0xfe00_0000, 0x1000));
-    server.stop();
-}
-
-#[test]
-fn an_unmap_closes_what_is_within_and_cuts_nothing() {
-    let server = start(Config::default());
-    let mut client = server.client();
-    client.ok(Command::DmaMap, &dma_map(READ, 0, 0x1000, 0x1000));
-    client.ok(Command::DmaMap, &dma_map(READ, 0, 0x2000, 0x1000));
-    client.ok(Command::DmaMap, &dma_map(READ, 0, 0x3000, 0x2000));
-    let errno = client.errno(Command::DmaUnmap, &dma_unmap(0, 0x1000, 0x3000), &[]);
-    assert_eq!(errno, Errno::INVAL.raw_os_error());
-    let request = dma_unmap(0, 0, 0x3000);
-    assert_eq!(client.ok(Command::DmaUnmap, &request), request);
-    client.ok(Command::DmaMap, &dma_map(READ, 0, 0x1000, 0x2000));
-    client.ok(Command::DmaUnmap, &dma_unmap(2, 0, 0));
-    client.ok(Command::DmaMap, &dma_map(READ, 0, 0, 0x10000));
-    server.stop();
-}
-
-#[test]
-fn an_unmap_of_what_was_never_mapped_succeeds() {
-    let server = start(Config::default());
-    server
-        .client()
-        .ok(Command::DmaUnmap, &dma_unmap(0, 0x1000, 0x1000));
     server.stop();
 }
 

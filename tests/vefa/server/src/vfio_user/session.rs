@@ -142,7 +142,7 @@ fn device_info(fields: &mut FieldReader<'_>) -> Reply {
     Ok((reply.finish(), None))
 }
 
-/// A shared region is described by a sparse area, in a reply that may need more room than the client gave:
+/// Memory of a region that is shared is described by a sparse area, in a reply that may need more room than the client gave:
 /// then it learns the size, asks again, and gets the file descriptor with the whole answer.
 fn region_info(device: &Device, fields: &mut FieldReader<'_>) -> Reply {
     let (room, _flags, index) = (fields.u32()?, fields.u32()?, fields.u32()?);
@@ -150,8 +150,8 @@ fn region_info(device: &Device, fields: &mut FieldReader<'_>) -> Reply {
     let info = device.region(index)?;
     let (size, flags, capability) = match info.shared {
         _ if info.size == 0 => (REGION_INFO_SIZE, 0, 0),
-        false => (REGION_INFO_SIZE, REGION_READ | REGION_WRITE, 0),
-        true => (
+        0 => (REGION_INFO_SIZE, REGION_READ | REGION_WRITE, 0),
+        _ => (
             REGION_INFO_SIZE + SPARSE_MMAP_SIZE,
             REGION_READ | REGION_WRITE | REGION_MMAP | REGION_CAPS,
             REGION_INFO_SIZE,
@@ -160,12 +160,12 @@ fn region_info(device: &Device, fields: &mut FieldReader<'_>) -> Reply {
     let mut reply = FieldWriter::default();
     reply.u32(size).u32(flags).u32(index).u32(capability);
     reply.u64(info.size).u64(0);
-    if !info.shared || room < size {
+    if info.shared == 0 || room < size {
         return Ok((reply.finish(), None));
     }
     reply.u16(SPARSE_MMAP_ID).u16(SPARSE_MMAP_VERSION).u32(0);
     reply.u32(1).u32(0);
-    reply.u64(0).u64(info.size);
+    reply.u64(0).u64(info.shared);
     Ok((reply.finish(), Some(device.region_fd(index)?)))
 }
 

@@ -78,6 +78,15 @@ impl Running {
         }
     }
 
+    /// The rules that were broken, in order.
+    pub fn violations(&self) -> Vec<String> {
+        let answer = self.control().request(r#"{"op":"violations"}"#);
+        let violations = answer["violations"].as_array().unwrap().iter();
+        violations
+            .map(|violation| violation["rule"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
     /// Stops the server and gives its report.
     pub fn stop(mut self) -> Value {
         self.stop.write_all(b"x").unwrap();
@@ -269,7 +278,8 @@ pub fn dma_unmap(flags: u32, iova: u64, size: u64) -> Vec<u8> {
 }
 
 pub fn guest_memory(size: u64) -> File {
-    let file = memfd_create("guest", MemfdFlags::CLOEXEC).unwrap();
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = memfd_create("guest", flags).unwrap();
     ftruncate(&file, size).unwrap();
     file.into()
 }
