@@ -37,11 +37,11 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     /// Address handle `ah` was destroyed: its outstanding work requests fail.
     pub(crate) fn ah_destroyed(&mut self, _ah: u16) {}
 
-    /// Queue pair `qp` entered the error state: its outstanding work requests
-    /// are flushed.
-    pub(crate) fn qp_flushed(&mut self, _qp: u16) {}
+    /// Queue pair `qp` has a new state: it starts to work, or what is
+    /// outstanding is flushed or dropped.
+    pub(crate) fn qp_moved(&mut self, _qp: u16) {}
 
-    /// Queue pair `qp` is about to be destroyed, or goes back to the reset
-    /// state: its outstanding work requests are dropped without a completion.
-    pub(crate) fn qp_dropped(&mut self, _qp: u16) {}
+    /// Queue pair `qp` is about to be destroyed, and is still there: what is
+    /// outstanding is flushed.
+    pub(crate) fn qp_destroyed(&mut self, _qp: u16) {}
 }
