@@ -12,12 +12,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The admin interface's headers, in an order in which they compile.
-const DEVICE_HEADERS: [&str; 4] = [
+/// The device's headers, in an order in which they compile.
+const DEVICE_HEADERS: [&str; 5] = [
     "efa_common_defs.h",
     "efa_admin_defs.h",
     "efa_admin_cmds_defs.h",
     "efa_regs_defs.h",
+    "efa_io_defs.h",
 ];
 
 /// Where they are in the kernel source.

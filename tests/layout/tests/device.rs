@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use efa_layout::{device_constants, device_structs, differences, Claim};
-use vefa_spec::{commands, constants, entries, features, layouts, regs, stats, Layout};
+use vefa_spec::{
+    commands, constants, entries, features, io, io_constants, layouts, regs, stats, Layout,
+};
 
 fn check_layouts(group: &str, layouts: &[&Layout]) {
     let mut claims = Vec::new();
@@ -46,6 +48,16 @@ fn features_are_laid_out_as_in_c() {
 #[test]
 fn statistics_are_laid_out_as_in_c() {
     check_layouts("stats", stats::LAYOUTS);
+}
+
+#[test]
+fn work_requests_and_completions_are_laid_out_as_in_c() {
+    check_layouts("io", io::LAYOUTS);
+}
+
+#[test]
+fn data_path_constants_have_their_c_values() {
+    check_constants("io", io_constants::TABLE);
 }
 
 #[test]

@@ -183,5 +183,11 @@ pub mod common {
 
 /// Every constant of this crate: full C name, value.
 pub fn constants() -> Vec<(&'static str, u64)> {
-    [TABLE, common::TABLE, crate::regs::TABLE].concat()
+    [
+        TABLE,
+        common::TABLE,
+        crate::regs::TABLE,
+        crate::io_constants::TABLE,
+    ]
+    .concat()
 }

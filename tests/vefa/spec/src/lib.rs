@@ -7,8 +7,6 @@
 //! mistake shared by driver and device would pass every test. The `layout`
 //! tests compare both with the kernel's own C headers, through [`layouts`] and
 //! [`constants`].
-//!
-//! Not here: the data path's work requests and completions.
 #![forbid(unsafe_code)]
 
 pub mod commands;
@@ -16,6 +14,8 @@ pub mod constants;
 pub mod crc;
 pub mod entries;
 pub mod features;
+pub mod io;
+pub mod io_constants;
 pub mod layout;
 pub mod regs;
 pub mod stats;
@@ -30,6 +30,7 @@ pub fn layouts() -> Vec<&'static Layout> {
         commands::LAYOUTS,
         stats::LAYOUTS,
         features::LAYOUTS,
+        io::LAYOUTS,
     ]
     .concat()
 }
