@@ -16,3 +16,4 @@
 pub(crate) mod admin;
 pub(crate) mod aenq;
 pub(crate) mod regs;
+pub(crate) mod stats;

@@ -2,13 +2,13 @@
 
 //! The verbs, one file per object.
 //!
-//! Not implemented yet: completion queues, queue pairs, memory regions, completion counters and
-//! port counters.
+//! Not implemented yet: completion queues, queue pairs, memory regions and completion counters.
 
 pub(crate) mod ah;
 pub(crate) mod device;
 pub(crate) mod pd;
 pub(crate) mod port;
+mod port_stats;
 pub(crate) mod refused;
 pub(crate) mod stats;
 pub(crate) mod ucontext;
@@ -35,6 +35,7 @@ use rdma::{
     },
     provider::{
         Operations,
+        PortCounters,
         Provider, //
     },
     stats::CounterDesc,
@@ -48,7 +49,7 @@ impl Provider for Efa {
     type Pd = Returnable<pd::Pd>;
     type Ah = ah::Ah;
 
-    const OPERATIONS: Operations<Self> = Operations::new();
+    const OPERATIONS: Operations<Self> = Operations::new().with_port_counters();
     const DRIVER_ID: DriverId = DriverId::EFA;
     const UVERBS_ABI_VERSION: u32 = UVERBS_ABI_VERSION;
     // Opening a context accepts requests longer than the driver knows, so the promise would not
@@ -120,5 +121,13 @@ impl Provider for Efa {
     fn read_device_counters(dev: &Device<'_>, values: &mut [u64]) -> Result {
         stats::read_device_counters(dev, values);
         Ok(())
+    }
+}
+
+impl PortCounters for Efa {
+    const PORT_COUNTERS: &'static [CounterDesc] = &port_stats::PORT_COUNTERS;
+
+    fn read_port_counters(dev: &Device<'_>, _port: u32, values: &mut [u64]) -> Result {
+        port_stats::read_port_counters(dev, values)
     }
 }

@@ -2,8 +2,9 @@
 
 //! The admin commands as types, and the meaning of a completion's status.
 //!
-//! Features are in [`super::features`]. Not implemented yet: commands of completion queues, queue
-//! pairs, memory regions, statistics and event counters.
+//! Features are in [`super::features`]; commands of the data path have files of their own below.
+
+pub(crate) mod stats;
 
 use crate::hw::admin::*;
 use kernel::{

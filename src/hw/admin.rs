@@ -2,8 +2,8 @@
 
 //! The admin queue's wire layouts: entries, commands, responses and features.
 //!
-//! See the parent module for the naming rule. All integers are little endian. Not declared yet:
-//! commands of completion queues, queue pairs, memory regions, statistics and event counters.
+//! See the parent module for the naming rule. All integers are little endian. Commands of the data
+//! path have files of their own beside this one.
 
 rdma::wire! {
     /// A 64-bit DMA address in two words.

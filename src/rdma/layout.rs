@@ -45,6 +45,7 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         uverbs_abi_ver,
         device_group,
         alloc_hw_device_stats,
+        alloc_hw_port_stats,
         alloc_pd,
         alloc_ucontext,
         create_user_ah,

@@ -10,6 +10,9 @@
 //! [`Provider`] is what every device has. The optional parts are traits of their own, which a
 //! driver implements and then adds to its [`Operations`].
 
+mod port_counters;
+
+pub use self::port_counters::PortCounters;
 pub use crate::callbacks::Operations;
 
 use crate::{

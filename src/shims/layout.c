@@ -25,6 +25,7 @@ static const struct rdma_shim_layout layouts[] = {
 	OFFSET(ib_device_ops, uverbs_abi_ver),
 	OFFSET(ib_device_ops, device_group),
 	OFFSET(ib_device_ops, alloc_hw_device_stats),
+	OFFSET(ib_device_ops, alloc_hw_port_stats),
 	OFFSET(ib_device_ops, alloc_pd),
 	OFFSET(ib_device_ops, alloc_ucontext),
 	OFFSET(ib_device_ops, create_user_ah),

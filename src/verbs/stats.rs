@@ -59,15 +59,20 @@ const COUNTERS: [(&CStr, Find); 12] = [
 ];
 
 /// The same for the RDMA core.
-pub(super) static DEVICE_COUNTERS: [CounterDesc; COUNTERS.len()] = {
-    let mut descs = [const { CounterDesc::new(c"") }; COUNTERS.len()];
+pub(super) static DEVICE_COUNTERS: [CounterDesc; COUNTERS.len()] = descs(&COUNTERS);
+
+/// Describes counters for the RDMA core by their names.
+pub(super) const fn descs<const N: usize, Find>(
+    counters: &[(&'static CStr, Find); N],
+) -> [CounterDesc; N] {
+    let mut descs = [const { CounterDesc::new(c"") }; N];
     let mut i = 0;
-    while i < descs.len() {
-        descs[i] = CounterDesc::new(COUNTERS[i].0);
+    while i < N {
+        descs[i] = CounterDesc::new(counters[i].0);
         i += 1;
     }
     descs
-};
+}
 
 /// Reads the counters in the order of [`DEVICE_COUNTERS`].
 pub(super) fn read_device_counters(dev: &Device<'_>, values: &mut [u64]) {

@@ -2,14 +2,29 @@
 
 //! Callbacks of counters.
 
-use super::Callbacks;
+use super::{
+    Callbacks,
+    Operations, //
+};
 use crate::{
     bindings,
     device::Device,
-    provider::Provider,
+    provider::{
+        PortCounters,
+        Provider, //
+    },
     stats, //
 };
 use kernel::prelude::*;
+
+impl<P: PortCounters> Operations<P> {
+    /// Adds the counters of ports.
+    pub const fn with_port_counters(mut self) -> Self {
+        self.raw.alloc_hw_port_stats = Some(Callbacks::<P>::alloc_hw_port_stats);
+        self.raw.get_hw_stats = Some(Callbacks::<P>::get_hw_stats_of_any);
+        self
+    }
+}
 
 impl<P: Provider> Callbacks<P> {
     pub(super) unsafe extern "C" fn alloc_hw_device_stats(
@@ -28,14 +43,55 @@ impl<P: Provider> Callbacks<P> {
         if port != 0 {
             return EOPNOTSUPP.to_errno();
         }
-        // SAFETY: `stats` was made by `alloc_hw_device_stats`, and the core lets one caller at a
-        // time update it.
+        // SAFETY: This is a callback of `ibdev`, and `stats` was made by `alloc_hw_device_stats`.
+        unsafe { Self::update(ibdev, stats, P::read_device_counters) }
+    }
+
+    /// Reads all counters of a record; returns their number, or an error.
+    ///
+    /// # Safety
+    ///
+    /// A callback of `ibdev` is running, and was given `stats`, which was made by
+    /// [`stats::alloc`]. The core lets one caller at a time update it.
+    unsafe fn update(
+        ibdev: *mut bindings::ib_device,
+        stats: *mut bindings::rdma_hw_stats,
+        read: impl for<'a> FnOnce(&'a P::Data<'a>, &mut [u64]) -> Result,
+    ) -> c_int {
+        // SAFETY: By the safety requirements of this function.
         let values = unsafe { stats::values(stats) };
-        // SAFETY: This is a callback of `ibdev`.
-        match unsafe { Device::<P>::with_data(ibdev, |dev| P::read_device_counters(dev, values)) } {
+        // SAFETY: By the safety requirements of this function.
+        match unsafe { Device::<P>::with_data(ibdev, |dev| read(dev, values)) } {
             // SAFETY: `stats` is valid. The number of counters says that all were read.
             Ok(()) => unsafe { (*stats).num_counters },
             Err(error) => error.to_errno(),
+        }
+    }
+}
+
+impl<P: PortCounters> Callbacks<P> {
+    unsafe extern "C" fn alloc_hw_port_stats(
+        _ibdev: *mut bindings::ib_device,
+        _port: u32,
+    ) -> *mut bindings::rdma_hw_stats {
+        stats::alloc(P::PORT_COUNTERS)
+    }
+
+    unsafe extern "C" fn get_hw_stats_of_any(
+        ibdev: *mut bindings::ib_device,
+        stats: *mut bindings::rdma_hw_stats,
+        port: u32,
+        index: c_int,
+    ) -> c_int {
+        if port == 0 {
+            // SAFETY: The arguments are those of this callback.
+            return unsafe { Self::get_hw_stats(ibdev, stats, port, index) };
+        }
+        // SAFETY: This is a callback of `ibdev`, and `stats` was made by `alloc_hw_port_stats`.
+        unsafe {
+            Self::update(ibdev, stats, |dev, values| {
+                P::read_port_counters(dev, port, values)
+            })
         }
     }
 }
