@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
-use vefa_model::{Config, ControlReply, ControlRequest, EfaModel, LlqMemory};
+use vefa_model::{Config, ControlReply, ControlRequest, EfaModel, Gid, LlqMemory};
 use vefa_pci::{regs, Bar, BarKind, ConfigEvent, ConfigSpace, Function, Msix, BAR_COUNT};
 
 /// Number of regions of a VFIO PCI device: six BARs, expansion ROM, configuration space, VGA.
@@ -72,6 +72,11 @@ impl Device {
             started: Instant::now(),
             left_behind: BTreeMap::new(),
         })
+    }
+
+    /// The address by which other devices reach this one.
+    pub fn gid(&self) -> Gid {
+        self.model.config().gid
     }
 
     /// The memory that the device reaches.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Serves the virtual EFA device: to QEMU over vfio-user, to people and tests over a control socket.
+//! Serves virtual EFA devices: to QEMU over vfio-user, to people and tests over a control socket.
 //!
 //! One thread waits for everything: messages of the client, requests of the control clients, due work of
-//! the device, the signal to stop. So nothing is locked, and what the device does before a reply is sent is
+//! the devices, the signal to stop. So nothing is locked, and what the device does before a reply is sent is
 //! visible to the guest when its access returns.
 
 #![forbid(unsafe_code)]
@@ -18,5 +18,6 @@ pub mod options;
 mod outbox;
 pub mod server;
 pub mod settings;
+pub mod slot;
 pub mod socket;
 pub mod vfio_user;

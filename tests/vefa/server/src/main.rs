@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use vefa_server::device::Device;
 use vefa_server::options::{parse, Command, Serve, USAGE};
 use vefa_server::server::Server;
+use vefa_server::slot::Slot;
 use vefa_server::socket::Listener;
 use vefa_server::{ctl, settings};
 
@@ -34,17 +35,29 @@ fn run() -> Result<()> {
     Ok(())
 }
 
-fn serve(options: &Serve) -> Result<()> {
-    let config = settings::load(options.config.as_deref(), &options.set)?;
+fn serve(devices: &[Serve]) -> Result<()> {
     raise_file_limit();
-    let device = Device::new(config)?;
     let stop = stop_signal().context("signal handlers")?;
+    let slots = (0..)
+        .zip(devices)
+        .map(|(number, options)| slot(number, options));
+    let slots = slots.collect::<Result<_>>()?;
+    let server = Server::new(slots)?;
+    say("ready\n");
+    for (number, leaks) in server.run(stop)?.into_iter().enumerate() {
+        let report = serde_json::json!({"device": number, "leaks": leaks});
+        say(&format!("{report}\n"));
+    }
+    Ok(())
+}
+
+/// A device and its sockets.
+fn slot(number: u32, options: &Serve) -> Result<Slot> {
+    let config = settings::load(number, options.config.as_deref(), &options.set)?;
+    let device = Device::new(config)?;
     let listener = Listener::bind(&options.socket)?;
     let control = Listener::bind(&options.control)?;
-    say("ready\n");
-    let leaks = Server::new(device, listener, control).run(stop)?;
-    say(&format!("{}\n", serde_json::json!({ "leaks": leaks })));
-    Ok(())
+    Ok(Slot::new(device, listener, control))
 }
 
 /// A stream that becomes readable on SIGTERM and SIGINT.

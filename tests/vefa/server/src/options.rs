@@ -10,9 +10,12 @@ use std::path::PathBuf;
 pub const USAGE: &str = "\
 vefa: a virtual EFA device that QEMU attaches over vfio-user
 
-usage: vefa --socket PATH --control PATH [--config FILE] [--set KEY=VALUE]...
+usage: vefa DEVICE [--device DEVICE]...
        vefa ctl --control PATH [--json] OP [KEY=VALUE]...
 
+A DEVICE is: --socket PATH --control PATH [--config FILE] [--set KEY=VALUE]...
+
+  --device          what follows is of one more device; they reach each other
   --socket PATH     where QEMU attaches
   --control PATH    where counters are read and faults are scripted
   --config FILE     configuration of the device (TOML)
@@ -25,12 +28,13 @@ Documentation/vefa.md has the keys, the operations and a QEMU command line.
 /// What the program was asked to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
-    Serve(Serve),
+    /// Serve these devices, one or more.
+    Serve(Vec<Serve>),
     Control(Control),
     Help,
 }
 
-/// Serve a device.
+/// A device to serve.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Serve {
     pub socket: PathBuf,
@@ -65,24 +69,43 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
 }
 
 fn parse_serve(mut parser: Parser) -> Result<Command> {
-    let (mut socket, mut control, mut config) = (None, None, None);
-    let mut set = Vec::new();
+    let mut devices = vec![Given::default()];
     while let Some(argument) = parser.next()? {
+        let Some(device) = devices.last_mut() else {
+            break;
+        };
         match argument {
-            Arg::Long("socket") => socket = Some(parser.value()?.into()),
-            Arg::Long("control") => control = Some(parser.value()?.into()),
-            Arg::Long("config") => config = Some(parser.value()?.into()),
-            Arg::Long("set") => set.push(parser.value()?.string()?),
+            Arg::Long("device") => devices.push(Given::default()),
+            Arg::Long("socket") => device.socket = Some(parser.value()?.into()),
+            Arg::Long("control") => device.control = Some(parser.value()?.into()),
+            Arg::Long("config") => device.config = Some(parser.value()?.into()),
+            Arg::Long("set") => device.set.push(parser.value()?.string()?),
             Arg::Long("help") | Arg::Short('h') => return Ok(Command::Help),
             _ => return Err(argument.unexpected().into()),
         }
     }
-    Ok(Command::Serve(Serve {
-        socket: socket.context("--socket PATH is missing")?,
-        control: control.context("--control PATH is missing")?,
-        config,
-        set,
-    }))
+    let devices = devices.into_iter().map(Given::complete);
+    Ok(Command::Serve(devices.collect::<Result<_>>()?))
+}
+
+/// What has been given of a device so far.
+#[derive(Default)]
+struct Given {
+    socket: Option<PathBuf>,
+    control: Option<PathBuf>,
+    config: Option<PathBuf>,
+    set: Vec<String>,
+}
+
+impl Given {
+    fn complete(self) -> Result<Serve> {
+        Ok(Serve {
+            socket: self.socket.context("--socket PATH is missing")?,
+            control: self.control.context("--control PATH is missing")?,
+            config: self.config,
+            set: self.set,
+        })
+    }
 }
 
 fn parse_control(mut parser: Parser) -> Result<Command> {
@@ -134,7 +157,22 @@ mod tests {
         let Ok(Command::Serve(serve)) = parsed("--socket s --control c --set a=1 --set b=2") else {
             panic!("not understood");
         };
-        assert_eq!(serve.set, ["a=1", "b=2"]);
+        assert_eq!(serve[0].set, ["a=1", "b=2"]);
+    }
+
+    #[test]
+    fn each_device_has_its_own_options() {
+        let line = "--set a=1 --socket s --control c --device --control d --set a=2 --socket t";
+        let serve = |socket: &str, control: &str, set: &str| Serve {
+            socket: socket.into(),
+            control: control.into(),
+            config: None,
+            set: vec![set.to_owned()],
+        };
+        let devices = vec![serve("s", "c", "a=1"), serve("t", "d", "a=2")];
+        assert_eq!(parsed(line).unwrap(), Command::Serve(devices));
+        let error = parsed("--socket s --control c --device --socket t").unwrap_err();
+        assert_eq!(error.to_string(), "--control PATH is missing");
     }
 
     #[test]

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The device's configuration: defaults, then a file, then single keys.
+//! A device's configuration: defaults, then a file, then single keys.
 
 use anyhow::{anyhow, Context, Result};
 use serde_json::{Map, Value};
 use std::path::Path;
 use toml::Table;
-use vefa_model::Config;
+use vefa_model::{Config, Gid};
 
-/// Reads the configuration file, if there is one, and changes the keys given as `KEY=VALUE`.
+/// The configuration of device `number`: reads the file, if there is one, and changes the keys given as
+/// `KEY=VALUE`.
 ///
 /// # Errors
 ///
 /// When the file cannot be read or is not TOML, or a key or value is not one of the device's. The message
 /// names the file, or the key.
-pub fn load(file: Option<&Path>, changes: &[String]) -> Result<Config> {
-    let mut config = match file {
-        Some(path) => read(path)?,
-        None => Config::default(),
-    };
+pub fn load(number: u32, file: Option<&Path>, changes: &[String]) -> Result<Config> {
+    let mut config = defaults(number);
+    if let Some(path) = file {
+        config = read(&config, path)?;
+    }
     for change in changes {
         let (key, text) = change
             .split_once('=')
@@ -28,7 +29,18 @@ pub fn load(file: Option<&Path>, changes: &[String]) -> Result<Config> {
     Ok(config)
 }
 
-fn read(path: &Path) -> Result<Config> {
+/// The defaults, but for the addresses, which have to differ from device to device.
+fn defaults(number: u32) -> Config {
+    let defaults = Config::default();
+    let gid = u128::from_be_bytes(defaults.gid.0).wrapping_add(u128::from(number));
+    Config {
+        guid: defaults.guid.wrapping_add(u64::from(number)),
+        gid: Gid(gid.to_be_bytes()),
+        ..defaults
+    }
+}
+
+fn read(defaults: &Config, path: &Path) -> Result<Config> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
     let table: Table = one_line(text.parse()).with_context(|| shown.to_string())?;
@@ -36,7 +48,7 @@ fn read(path: &Path) -> Result<Config> {
         .into_iter()
         .map(|(key, value)| Ok((key, serde_json::to_value(value)?)))
         .collect::<Result<_>>()?;
-    changed(&Config::default(), keys).with_context(|| shown.to_string())
+    changed(defaults, keys).with_context(|| shown.to_string())
 }
 
 fn changed(config: &Config, keys: Map<String, Value>) -> Result<Config> {
@@ -71,7 +83,7 @@ mod tests {
 
     fn set(changes: &[&str]) -> Result<Config> {
         let changes: Vec<String> = changes.iter().map(|c| c.to_string()).collect();
-        load(None, &changes)
+        load(0, None, &changes)
     }
 
     fn message(result: Result<Config>) -> String {
@@ -83,6 +95,15 @@ mod tests {
     #[test]
     fn without_file_and_changes_the_defaults_hold() {
         assert_eq!(set(&[]).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn devices_have_addresses_of_their_own_unless_told() {
+        let config = load(3, None, &[]).unwrap();
+        assert_eq!(config.gid, "fe80::ef:a000:0:4".parse().unwrap());
+        assert_eq!(config.guid, 0x02ef_a000_0000_0004);
+        let config = load(3, None, &["gid=fe80::5".to_owned()]).unwrap();
+        assert_eq!(config.gid, "fe80::5".parse().unwrap());
     }
 
     #[test]
@@ -105,7 +126,7 @@ mod tests {
     fn a_change_overrides_the_file() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"max_pd = 3\nmax_ah = 4\n").unwrap();
-        let config = load(Some(file.path()), &["max_pd=5".to_owned()]).unwrap();
+        let config = load(0, Some(file.path()), &["max_pd=5".to_owned()]).unwrap();
         assert_eq!((config.max_pd, config.max_ah), (5, 4));
     }
 
@@ -118,11 +139,11 @@ mod tests {
             "--set max_pd=many: max_pd cannot be \"many\" (it is 256)"
         );
         assert!(message(set(&["device_id=1"])).contains("device_id"));
-        assert!(message(load(Some(Path::new("/no/such/file")), &[])).contains("/no/such/file"));
+        assert!(message(load(0, Some(Path::new("/no/such/file")), &[])).contains("/no/such/file"));
 
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"max_pd = = 3\n").unwrap();
         let name = file.path().display().to_string();
-        assert!(message(load(Some(file.path()), &[])).contains(&name));
+        assert!(message(load(0, Some(file.path()), &[])).contains(&name));
     }
 }

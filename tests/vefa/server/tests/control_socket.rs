@@ -116,7 +116,7 @@ fn quit_answers_what_leaked_and_ends_the_server() {
     let (socket, control_socket) = (server.socket(), server.control_socket());
     let answer = server.control().request(r#"{"op":"quit"}"#);
     assert_eq!(answer["ok"], true);
-    let report = server.join();
+    let report = server.join().remove(0);
     assert_eq!(answer["leaks"], report);
     for kind in ["live", "at_reset", "at_disconnect"] {
         assert_eq!(report[kind], serde_json::json!({}), "{kind}");

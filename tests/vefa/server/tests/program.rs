@@ -45,9 +45,40 @@ fn sigterm_ends_it_with_a_report_and_without_its_sockets() {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let report: serde_json::Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
+    assert_eq!(report["device"], 0);
     assert_eq!(report["leaks"]["live"], serde_json::json!({}));
     assert!(child.wait().unwrap().success());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn several_devices_are_served_by_one_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_vefa"))
+        .args(["--socket", "vfio0", "--control", "control0", "--device"])
+        .args(["--socket", "vfio1", "--control", "control1"])
+        .args(["--set", "max_pd=7"])
+        .current_dir(dir.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut lines = lines.map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "ready");
+    for name in ["control0", "control1"] {
+        let control = dir.path().join(name).display().to_string();
+        assert!(vefa(&["ctl", "--control", &control, "objects"])
+            .status
+            .success());
+    }
+    let control = dir.path().join("control1").display().to_string();
+    assert!(vefa(&["ctl", "--control", &control, "quit"])
+        .status
+        .success());
+    let reports = lines.map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap());
+    let devices: Vec<_> = reports.map(|report| report["device"].clone()).collect();
+    assert_eq!(devices, [0, 1]);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]
@@ -96,6 +127,17 @@ fn bad_input_ends_in_one_line() {
     assert!(with(&["--set", "no_such_key=1"]).contains("no_such_key"));
     assert!(with(&["--set", "num_vectors=1000"]).contains("MSI-X"));
     assert!(with(&["--set", "db_bar=3"]).contains("BAR 2"));
+    assert!(with(&["--device"]).contains("--socket"));
+    let (other_socket, other_control) = (path("vfio1"), path("control1"));
+    let other = [
+        "--device",
+        "--socket",
+        &other_socket,
+        "--control",
+        &other_control,
+    ];
+    let same_gid = [&other[..], &["--set", "gid=fe80::ef:a000:0:1"]].concat();
+    assert!(with(&same_gid).contains("devices 0 and 1 have the same gid"));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 

@@ -15,12 +15,13 @@ use std::io::{BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use vefa_model::Config;
 use vefa_server::device::Device;
 use vefa_server::server::Server;
+use vefa_server::slot::Slot;
 use vefa_server::socket::Listener;
 use vefa_server::vfio_user::{Command, Header, HEADER_SIZE};
 
@@ -33,44 +34,71 @@ pub const CONFIG_REGION: u32 = 7;
 pub struct Running {
     pub dir: tempfile::TempDir,
     stop: UnixStream,
-    thread: JoinHandle<anyhow::Result<Value>>,
+    thread: JoinHandle<anyhow::Result<Vec<Value>>>,
 }
 
+/// A server with one device.
 pub fn start(config: Config) -> Running {
+    start_all(vec![config])
+}
+
+/// A server with several devices. What is said of "the" device below is said of the first one.
+pub fn start_all(configs: Vec<Config>) -> Running {
     let dir = tempfile::tempdir().unwrap();
-    let listener = Listener::bind(&dir.path().join("vfio")).unwrap();
-    let control = Listener::bind(&dir.path().join("control")).unwrap();
+    let listener = |kind, number| Listener::bind(&socket(dir.path(), kind, number)).unwrap();
+    let listeners = (0..configs.len()).map(|n| (listener("vfio", n), listener("control", n)));
+    let listeners: Vec<_> = listeners.collect();
     let (stop, stopped) = UnixStream::pair().unwrap();
     let thread = std::thread::spawn(move || {
-        Server::new(Device::new(config)?, listener, control).run(stopped)
+        let slots = configs.into_iter().zip(listeners);
+        let slots = slots.map(|(config, (listener, control))| {
+            Ok(Slot::new(Device::new(config)?, listener, control))
+        });
+        Server::new(slots.collect::<anyhow::Result<_>>()?)?.run(stopped)
     });
     Running { dir, stop, thread }
 }
 
+fn socket(dir: &Path, kind: &str, number: usize) -> PathBuf {
+    dir.join(format!("{kind}{number}"))
+}
+
 impl Running {
     pub fn socket(&self) -> PathBuf {
-        self.dir.path().join("vfio")
+        socket(self.dir.path(), "vfio", 0)
     }
 
     pub fn control_socket(&self) -> PathBuf {
-        self.dir.path().join("control")
+        socket(self.dir.path(), "control", 0)
     }
 
-    /// A client that has agreed on the version.
     pub fn client(&self) -> Client {
-        let mut client = self.new_client();
-        client.ok(Command::Version, &[0; 4]);
-        client
+        self.client_of(0)
     }
 
     pub fn new_client(&self) -> Client {
-        let socket = UnixStream::connect(self.socket()).unwrap();
+        self.new_client_of(0)
+    }
+
+    pub fn new_client_of(&self, device: usize) -> Client {
+        let socket = UnixStream::connect(socket(self.dir.path(), "vfio", device)).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         Client { socket, next_id: 1 }
     }
 
+    /// A client of that device that has agreed on the version.
+    pub fn client_of(&self, device: usize) -> Client {
+        let mut client = self.new_client_of(device);
+        client.ok(Command::Version, &[0; 4]);
+        client
+    }
+
     pub fn control(&self) -> Control {
-        let socket = UnixStream::connect(self.control_socket()).unwrap();
+        self.control_of(0)
+    }
+
+    pub fn control_of(&self, device: usize) -> Control {
+        let socket = UnixStream::connect(socket(self.dir.path(), "control", device)).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         Control {
             answers: BufReader::new(socket.try_clone().unwrap()),
@@ -87,14 +115,19 @@ impl Running {
             .collect()
     }
 
-    /// Stops the server and gives its report.
-    pub fn stop(mut self) -> Value {
+    /// Stops the server and gives the device's report.
+    pub fn stop(self) -> Value {
+        self.stop_all().remove(0)
+    }
+
+    /// Stops the server and gives the report of each device.
+    pub fn stop_all(mut self) -> Vec<Value> {
         self.stop.write_all(b"x").unwrap();
         self.join()
     }
 
     /// Waits until the server ends by itself.
-    pub fn join(self) -> Value {
+    pub fn join(self) -> Vec<Value> {
         self.thread.join().unwrap().unwrap()
     }
 }
