@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The virtual device: its process, and its control socket.
+//! The virtual devices: their process, and the control socket of each.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -16,9 +16,18 @@ use crate::process::{tied, Daemon};
 const START_LIMIT: Duration = Duration::from_secs(10);
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// One virtual device.
+/// The file that holds what the process says, in the machine's directory.
+pub const LOG: &str = "vefa.log";
+
+/// The virtual devices of one machine. One process serves all, since they reach each other in it.
 pub struct Vefa {
-    process: Daemon,
+    /// `None` where there is no device to serve.
+    process: Option<Daemon>,
+    pub devices: Vec<Device>,
+}
+
+/// One virtual device.
+pub struct Device {
     /// Where the virtual machine attaches.
     pub socket: PathBuf,
     /// Where tests read counters and script faults.
@@ -26,47 +35,64 @@ pub struct Vefa {
 }
 
 impl Vefa {
-    /// Starts the device with `settings` (`key=value`) and waits until it listens. Its own
-    /// messages go to `log`.
-    pub fn start(program: &Path, dir: &Path, index: usize, settings: &[String]) -> Result<Self> {
-        let socket = dir.join(format!("vefa{index}.sock"));
-        let control = dir.join(format!("vefa{index}.ctl"));
-        let log = std::fs::File::create(dir.join(format!("vefa{index}.log")))?;
-        let mut command = tied(program);
-        command
-            .arg("--socket")
-            .arg(&socket)
-            .arg("--control")
-            .arg(&control);
-        for setting in settings {
-            command.arg("--set").arg(setting);
-        }
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(log);
-        let mut process = Daemon::start("vefa", &mut command)?;
-        let stdout = process.stdout().context("vefa has no output")?;
-        wait_ready(stdout).with_context(|| {
-            format!(
-                "vefa: {}",
-                first_line(&dir.join(format!("vefa{index}.log")))
-            )
-        })?;
-        Ok(Self {
-            process,
-            socket,
-            control,
-        })
+    /// Starts a device for each list of settings (`key=value`) and waits until all listen. What the
+    /// process says goes to [`LOG`].
+    pub fn start(program: &Path, dir: &Path, settings: &[Vec<String>]) -> Result<Self> {
+        let devices: Vec<Device> = (0..settings.len())
+            .map(|number| Device::new(dir, number))
+            .collect();
+        let process = match devices.as_slice() {
+            [] => None,
+            devices => Some(start(program, dir, devices, settings)?),
+        };
+        Ok(Self { process, devices })
     }
 
     pub fn ended(&mut self) -> bool {
-        self.process.ended().is_some()
+        let process = self.process.as_mut();
+        process.is_some_and(|process| process.ended().is_some())
+    }
+}
+
+impl Device {
+    fn new(dir: &Path, number: usize) -> Self {
+        Self {
+            socket: dir.join(format!("vefa{number}.sock")),
+            control: dir.join(format!("vefa{number}.ctl")),
+        }
     }
 
     pub fn control(&self) -> Result<Control> {
         Control::connect(&self.control)
     }
+}
+
+fn start(
+    program: &Path,
+    dir: &Path,
+    devices: &[Device],
+    settings: &[Vec<String>],
+) -> Result<Daemon> {
+    let log = std::fs::File::create(dir.join(LOG))?;
+    let mut command = tied(program);
+    for (number, (device, settings)) in devices.iter().zip(settings).enumerate() {
+        if number > 0 {
+            command.arg("--device");
+        }
+        command.arg("--socket").arg(&device.socket);
+        command.arg("--control").arg(&device.control);
+        for setting in settings {
+            command.arg("--set").arg(setting);
+        }
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log);
+    let mut process = Daemon::start("vefa", &mut command)?;
+    let stdout = process.stdout().context("vefa has no output")?;
+    wait_ready(stdout).with_context(|| format!("vefa: {}", first_line(&dir.join(LOG))))?;
+    Ok(process)
 }
 
 fn wait_ready(stdout: std::process::ChildStdout) -> Result<()> {

@@ -16,7 +16,7 @@ use crate::env::{accelerator, Env, Kernel};
 use crate::interrupt::Scratch;
 use crate::process::{tied, Daemon};
 use crate::stage;
-use crate::vefa::Vefa;
+use crate::vefa::{self, Vefa};
 
 /// Software emulation on a busy host is slow; a boot takes about 5 s on an idle one.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
@@ -46,7 +46,7 @@ pub struct Vm {
     agent: Agent,
     qemu: Daemon,
     shares: Vec<Daemon>,
-    pub devices: Vec<Vefa>,
+    vefa: Vefa,
     pub console: Console,
     dir: Scratch,
 }
@@ -70,10 +70,7 @@ impl Vm {
         let job = dir.path().join("job");
         stage::stage(&job, env, boot.kernel, boot.driver)?;
 
-        let mut devices = Vec::new();
-        for (index, settings) in boot.devices.iter().enumerate() {
-            devices.push(Vefa::start(&env.vefa, dir.path(), index, settings)?);
-        }
+        let vefa = Vefa::start(&env.vefa, dir.path(), boot.devices)?;
         let mut shares = vec![
             share(dir.path(), "root", &env.guest_root, true)?,
             share(dir.path(), "job", &job, false)?,
@@ -81,7 +78,7 @@ impl Vm {
         wait_for_sockets(dir.path(), &mut shares)?;
 
         let listener = Agent::listen(&dir.path().join("agent.sock"))?;
-        let mut qemu = start_qemu(dir.path(), boot, &devices)?;
+        let mut qemu = start_qemu(dir.path(), boot, &vefa.devices)?;
         let console = Console::new(dir.path().join("console.log"));
         let agent = match wait_for_agent(&listener, &mut qemu, dir.path()) {
             Ok(agent) => agent,
@@ -98,7 +95,7 @@ impl Vm {
             agent,
             qemu,
             shares,
-            devices,
+            vefa,
             console,
             dir,
         })
@@ -110,13 +107,10 @@ impl Vm {
     ///
     /// The guest hangs or is gone: the machine is of no more use.
     pub fn call(&mut self, request: &Request) -> Result<Outcome> {
-        let (qemu, devices, dir) = (&mut self.qemu, &mut self.devices, self.dir.path());
+        let (qemu, vefa, dir) = (&mut self.qemu, &mut self.vefa, self.dir.path());
         let mut alive = || {
-            if let Some(index) = devices.iter_mut().position(Vefa::ended) {
-                bail!(
-                    "the virtual device ended: {}",
-                    last_words(dir, &format!("vefa{index}.log"))
-                );
+            if vefa.ended() {
+                bail!("the virtual device ended: {}", last_words(dir, vefa::LOG));
             }
             qemu_alive(qemu, dir)
         };
@@ -129,19 +123,16 @@ impl Vm {
         })
     }
 
-    /// Copies what explains a failure to `target`: the console, each device's command log and
+    /// Copies what explains a failure to `target`: the console, each device's command log, vefa's
     /// messages, and what the guest wrote.
     pub fn save_logs(&self, target: &Path) -> Result<()> {
         fs::create_dir_all(target)?;
         let _ = fs::copy(self.console.path(), target.join("console.log"));
-        for (index, device) in self.devices.iter().enumerate() {
+        let _ = fs::copy(self.dir.path().join(vefa::LOG), target.join(vefa::LOG));
+        for (index, device) in self.vefa.devices.iter().enumerate() {
             let log = device.control().and_then(|mut control| control.log_text());
             let text = log.unwrap_or_else(|error| format!("no command log: {error:#}\n"));
             fs::write(target.join(format!("device{index}-commands.log")), text)?;
-            let _ = fs::copy(
-                self.dir.path().join(format!("vefa{index}.log")),
-                target.join(format!("device{index}.log")),
-            );
         }
         for entry in fs::read_dir(self.dir.path().join("job/out"))?.flatten() {
             let _ = fs::copy(entry.path(), target.join(entry.file_name()));
@@ -216,7 +207,7 @@ fn wait_for_sockets(dir: &Path, shares: &mut [Daemon]) -> Result<()> {
     Ok(())
 }
 
-fn start_qemu(dir: &Path, boot: &Boot, devices: &[Vefa]) -> Result<Daemon> {
+fn start_qemu(dir: &Path, boot: &Boot, devices: &[vefa::Device]) -> Result<Daemon> {
     let log = fs::File::create(dir.join("qemu.log"))?;
     let mut command = tied("qemu-system-x86_64");
     machine(&mut command, boot)?;
@@ -253,7 +244,7 @@ fn start_qemu(dir: &Path, boot: &Boot, devices: &[Vefa]) -> Result<Daemon> {
 
 /// Attaches a device behind a root port of its own, and its control socket to a serial port while
 /// there are ports left.
-fn attach(command: &mut Command, index: usize, device: &Vefa) {
+fn attach(command: &mut Command, index: usize, device: &vefa::Device) {
     let chassis = index + 1;
     let function = serde_json::json!({
         "driver": "vfio-user-pci",
