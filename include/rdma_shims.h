@@ -6,6 +6,7 @@
 #ifndef RDMA_SHIMS_H
 #define RDMA_SHIMS_H
 
+#include <linux/mm_types.h>
 #include <linux/rhashtable.h>
 #include <linux/types.h>
 
@@ -41,6 +42,13 @@ const char *rdma_shim_kernel_release(void);
 const char *rdma_shim_kernel_version(void);
 u32 rdma_shim_kernel_version_code(void);
 unsigned int rdma_shim_num_online_cpus(void);
+
+/* Memory that a device and a process share. */
+void *rdma_shim_alloc_pages_exact(size_t size);
+struct page *rdma_shim_virt_to_page(const void *addr);
+int rdma_shim_dma_mapping_error(struct device *dev, dma_addr_t addr);
+pgprot_t rdma_shim_vma_noncached(const struct vm_area_struct *vma);
+pgprot_t rdma_shim_vma_writecombine(const struct vm_area_struct *vma);
 
 /* For the test that the bindings match the C compiler's layouts (KUnit only). */
 struct rdma_shim_layout {

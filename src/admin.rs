@@ -85,7 +85,7 @@ use rdma::{
 const REGISTERS_BAR: u32 = 0;
 
 /// BAR of the LLQ memory. The kernel must not map it: user space maps it write combining.
-const LLQ_BAR: u32 = 2;
+pub(crate) const LLQ_BAR: u32 = 2;
 
 /// What the BARs are called in `/proc/iomem`.
 const BAR_NAME: &CStr = c"efa";

@@ -6,6 +6,7 @@
 
 pub(crate) mod ah;
 pub(crate) mod device;
+mod mmap;
 pub(crate) mod pd;
 pub(crate) mod port;
 mod port_stats;
@@ -36,7 +37,8 @@ use rdma::{
     provider::{
         Operations,
         PortCounters,
-        Provider, //
+        Provider,
+        UserMmap, //
     },
     stats::CounterDesc,
     udata::Udata, //
@@ -49,7 +51,7 @@ impl Provider for Efa {
     type Pd = Returnable<pd::Pd>;
     type Ah = ah::Ah;
 
-    const OPERATIONS: Operations<Self> = Operations::new().with_port_counters();
+    const OPERATIONS: Operations<Self> = Operations::new().with_port_counters().with_user_mmap();
     const DRIVER_ID: DriverId = DriverId::EFA;
     const UVERBS_ABI_VERSION: u32 = UVERBS_ABI_VERSION;
     // Opening a context accepts requests longer than the driver knows, so the promise would not
@@ -129,5 +131,11 @@ impl PortCounters for Efa {
 
     fn read_port_counters(dev: &Device<'_>, _port: u32, values: &mut [u64]) -> Result {
         port_stats::read_port_counters(dev, values)
+    }
+}
+
+impl UserMmap for Efa {
+    fn mmap_failed(dev: &Device<'_>) {
+        dev.stats.mmap_err.inc();
     }
 }

@@ -16,7 +16,9 @@
 )]
 
 mod ah;
+mod cq;
 mod device;
+mod mmap;
 mod pd;
 mod port;
 mod stats;
@@ -24,12 +26,22 @@ mod ucontext;
 
 use crate::{
     bindings,
+    mmap::ObjectMappings,
     object::Object,
     provider::Provider,
-    udata::Udata, //
+    udata::{
+        self,
+        Bundle,
+        Udata, //
+    }, //
 };
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    mem::offset_of,
+    ptr::NonNull, //
+};
 use kernel::{
+    build_assert::const_assert,
     module::this_module,
     prelude::*, //
 };
@@ -37,6 +49,15 @@ use kernel::{
 type UContextObject<P> = Object<bindings::ib_ucontext, <P as Provider>::UContext>;
 type PdObject<P> = Object<bindings::ib_pd, <P as Provider>::Pd>;
 type AhObject<P> = Object<bindings::ib_ah, <P as Provider>::Ah>;
+
+/// The private part of an object that can have mappings.
+///
+/// Fields are dropped in this order: what the driver has goes when the device does not use it any
+/// more, and what processes may still be mapping stays a moment longer.
+struct Mapped<T> {
+    data: T,
+    _mappings: ObjectMappings,
+}
 
 /// The callbacks of the provider `P`; each file of this module has those of one kind of object.
 struct Callbacks<P: Provider>(PhantomData<P>);
@@ -79,6 +100,18 @@ fn errno(result: Result) -> c_int {
 unsafe fn user_call<'a>(udata: *mut bindings::ib_udata) -> Result<Udata<'a>> {
     // SAFETY: By the safety requirements of this function.
     unsafe { Udata::from_raw(udata) }.ok_or(EOPNOTSUPP)
+}
+
+/// The user context that a call belongs to.
+///
+/// # Safety
+///
+/// `udata` is the private part of a running call from user space.
+unsafe fn user_context(udata: *mut bindings::ib_udata) -> Result<NonNull<bindings::ib_ucontext>> {
+    // A bundle begins with the private part.
+    const_assert!(offset_of!(Bundle, driver_udata) == 0);
+    // SAFETY: By the safety requirements it is part of the call's bundle.
+    NonNull::new(unsafe { (*udata::bundle(udata)).context }).ok_or(EINVAL)
 }
 
 impl<P: Provider> Callbacks<P> {

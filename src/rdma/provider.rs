@@ -10,9 +10,15 @@
 //! [`Provider`] is what every device has. The optional parts are traits of their own, which a
 //! driver implements and then adds to its [`Operations`].
 
+mod cq;
+mod mmap;
 mod port_counters;
 
-pub use self::port_counters::PortCounters;
+pub use self::{
+    cq::CompletionQueues,
+    mmap::UserMmap,
+    port_counters::PortCounters, //
+};
 pub use crate::callbacks::Operations;
 
 use crate::{

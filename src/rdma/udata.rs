@@ -12,7 +12,10 @@ use crate::{
 };
 use core::{
     marker::PhantomData,
-    mem::size_of,
+    mem::{
+        offset_of,
+        size_of, //
+    },
     ptr, //
 };
 use kernel::{
@@ -23,6 +26,19 @@ use kernel::{
         UserSlice, //
     }, //
 };
+
+/// What a `struct uverbs_attr_bundle` begins with: all but the attributes.
+pub(crate) type Bundle = bindings::uverbs_attr_bundle__bindgen_ty_1_uverbs_attr_bundle_hdr;
+
+/// The bundle that a call's `udata` is part of.
+///
+/// # Safety
+///
+/// `udata` is the `driver_udata` member of a `struct uverbs_attr_bundle`.
+pub(crate) unsafe fn bundle(udata: *mut bindings::ib_udata) -> *mut Bundle {
+    // SAFETY: By the safety requirements the structure around `udata` begins there.
+    unsafe { udata.byte_sub(offset_of!(Bundle, driver_udata)) }.cast()
+}
 
 /// The private request and response of one verbs call.
 ///

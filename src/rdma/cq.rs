@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Completion queues: what creating one is given, and how a process learns of completions.
+
+use crate::{
+    bindings,
+    mmap::Mappings,
+    udata::Udata, //
+};
+use core::ptr::NonNull;
+use kernel::{
+    new_spinlock_irq,
+    prelude::*,
+    sync::{
+        Arc,
+        SpinLockIrq, //
+    }, //
+};
+
+/// A completion queue that is being created.
+pub struct NewCq<'a> {
+    /// How many completions it has to hold, at least 1.
+    pub depth: u32,
+    /// The completion vector for its events, less than the device has.
+    pub vector: u32,
+    /// Flags of `ib_uverbs_ex_create_cq_flags`.
+    pub flags: u32,
+    /// The private part of the call.
+    pub udata: Udata<'a>,
+    /// What processes can map of it.
+    pub mappings: Mappings<'a>,
+    raw: NonNull<bindings::ib_cq>,
+    notifier: Option<Arc<Notifier>>,
+}
+
+impl<'a> NewCq<'a> {
+    /// What a callback was given.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is the queue that the running call creates.
+    pub(crate) unsafe fn new(
+        raw: NonNull<bindings::ib_cq>,
+        attr: &bindings::ib_cq_init_attr,
+        udata: Udata<'a>,
+        mappings: Mappings<'a>,
+    ) -> Self {
+        Self {
+            depth: attr.cqe,
+            vector: attr.comp_vector,
+            flags: attr.flags,
+            udata,
+            mappings,
+            raw,
+            notifier: None,
+        }
+    }
+
+    /// The queue's notifier, which works until the queue is destroyed.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`: there is no memory.
+    pub fn notifier(&mut self) -> Result<Arc<Notifier>> {
+        if let Some(notifier) = &self.notifier {
+            return Ok(notifier.clone());
+        }
+        let notifier = Notifier::new(self.raw)?;
+        self.notifier = Some(notifier.clone());
+        Ok(notifier)
+    }
+
+    /// Takes what the object keeps until it is destroyed.
+    pub(crate) fn into_parts(self) -> (Mappings<'a>, Revoke) {
+        (self.mappings, Revoke(self.notifier))
+    }
+}
+
+/// A completion queue that is alive.
+///
+/// # Invariants
+///
+/// It was given to its creating callback, and not yet to its destroying one.
+struct Live(NonNull<bindings::ib_cq>);
+
+// SAFETY: Any thread may call a queue's completion handler.
+unsafe impl Send for Live {}
+
+/// Tells processes that a completion queue has new completions.
+///
+/// After the queue was destroyed it does nothing. Destroying waits for one that runs.
+#[pin_data]
+pub struct Notifier {
+    #[pin]
+    cq: SpinLockIrq<Option<Live>>,
+}
+
+impl Notifier {
+    fn new(cq: NonNull<bindings::ib_cq>) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                // INVARIANT: It is being created; `Revoke` takes it out when it is destroyed.
+                cq <- new_spinlock_irq!(Some(Live(cq)), "rdma_cq_notifier"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Reports a completion event. Any context.
+    pub fn notify(&self) {
+        let guard = self.cq.lock();
+        let Some(Live(cq)) = &*guard else {
+            return;
+        };
+        let cq = cq.as_ptr();
+        // SAFETY: By the type invariants the queue is alive, and while the lock is held it stays
+        // so. The core set handler and context before the queue was created.
+        unsafe {
+            if let Some(handler) = (*cq).comp_handler {
+                handler(cq, (*cq).cq_context);
+            }
+        }
+    }
+}
+
+/// Ends the notifications of a queue, if it has any, when dropped.
+pub(crate) struct Revoke(Option<Arc<Notifier>>);
+
+impl Drop for Revoke {
+    fn drop(&mut self) {
+        if let Some(notifier) = &self.0 {
+            *notifier.cq.lock() = None;
+        }
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The parts of a device that processes map.
+
+#![expect(
+    dead_code,
+    reason = "the queues that have such parts are not there yet"
+)]
+
+use crate::{
+    admin::LLQ_BAR,
+    device::Device, //
+};
+use kernel::prelude::*;
+use rdma::{
+    mmap::{
+        Caching,
+        IoPages,
+        Target, //
+    },
+    ratelimited, //
+};
+
+/// A part of the device that a process maps, and where in its first page it begins.
+pub(super) struct DevicePart {
+    pub(super) target: Target,
+    pub(super) offset_in_page: u32,
+}
+
+/// The page of the doorbell at `offset` of the doorbell BAR.
+///
+/// # Errors
+///
+/// `EIO`: the device told an offset outside its BAR.
+pub(super) fn doorbell(dev: &Device<'_>, offset: u32) -> Result<DevicePart> {
+    let bar = dev.features().device.db_bar;
+    part(dev, bar.into(), offset, 4, Caching::Uncached)
+}
+
+/// The pages of the `len` bytes of LLQ memory at `offset`.
+///
+/// # Errors
+///
+/// `EIO`: the device told an offset outside its BAR.
+pub(super) fn llq(dev: &Device<'_>, offset: u32, len: u32) -> Result<DevicePart> {
+    part(dev, LLQ_BAR, offset, len, Caching::WriteCombining)
+}
+
+fn part(dev: &Device<'_>, bar: u32, offset: u32, len: u32, caching: Caching) -> Result<DevicePart> {
+    let pages = IoPages::of_bar(dev.pdev, bar, offset.into(), len.into()).map_err(|_| {
+        ratelimited!(dev_err!(
+            dev.pdev,
+            "the device told {len} bytes at {offset:#x} of BAR {bar}, which are not there\n"
+        ));
+        EIO
+    })?;
+    Ok(DevicePart {
+        target: Target::Device(pages, caching),
+        offset_in_page: pages.offset_in_page(),
+    })
+}
