@@ -10,7 +10,7 @@ use vefa_spec::Wire;
 
 use crate::aenq::group_bit;
 use crate::config::Config;
-use crate::names::Feature;
+use crate::names::{Capability, CounterEvent, Feature};
 
 /// Where a feature's contents start in the answer.
 const CONTENTS_OFFSET: usize = 8;
@@ -23,10 +23,7 @@ pub(crate) fn feature(config: &Config, feature: Feature, enabled_groups: u32) ->
     let answer = match feature {
         Feature::DeviceAttr => answer(&device_attr(config)),
         Feature::QueueAttr1 => answer(&queue_attr_1(config)),
-        Feature::QueueAttr2 => answer(&QueueAttr2 {
-            inline_buf_size_ex: config.inline_buf_size_ex,
-            ..QueueAttr2::default()
-        }),
+        Feature::QueueAttr2 => answer(&queue_attr_2(config)),
         Feature::EventQueueAttr => answer(&EventQueueAttr {
             max_eq: config.max_eq,
             max_eq_depth: config.max_eq_depth,
@@ -104,4 +101,17 @@ fn queue_attr_1(config: &Config) -> QueueAttr1 {
         max_wr_rdma_sges: config.max_wr_rdma_sges,
         max_tx_batch: config.max_tx_batch,
     }
+}
+
+fn queue_attr_2(config: &Config) -> QueueAttr2 {
+    let mut attr = QueueAttr2 {
+        inline_buf_size_ex: config.inline_buf_size_ex,
+        ..QueueAttr2::default()
+    };
+    if config.has_cap(Capability::EventCounters) {
+        attr.supported_event_counter_qp_events = CounterEvent::mask(&config.event_counter_events);
+        attr.max_event_counters = config.max_event_counters;
+        attr.event_counter_max_val = config.event_counter_max_val;
+    }
+    attr
 }

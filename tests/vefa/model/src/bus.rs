@@ -22,7 +22,7 @@ impl<M: GuestMemory, I: IrqSink> Bus<M, I> {
 
     /// Fills `buf` from `address`; `width` is the device's address width in bits.
     pub fn read(&self, width: u8, address: u64, buf: &mut [u8]) -> Result<(), Breach> {
-        self.check(width, address, buf.len())?;
+        self.check(width, address, buf.len() as u64)?;
         self.memory
             .read(address, buf)
             .map_err(|error| Breach::new(Rule::DmaFault, format!("read: {error}")))
@@ -30,7 +30,7 @@ impl<M: GuestMemory, I: IrqSink> Bus<M, I> {
 
     /// Writes `data` to `address`.
     pub fn write(&self, width: u8, address: u64, data: &[u8]) -> Result<(), Breach> {
-        self.check(width, address, data.len())?;
+        self.check(width, address, data.len() as u64)?;
         self.memory
             .write(address, data)
             .map_err(|error| Breach::new(Rule::DmaFault, format!("write: {error}")))
@@ -52,12 +52,13 @@ impl<M: GuestMemory, I: IrqSink> Bus<M, I> {
         self.master
     }
 
-    fn check(&self, width: u8, address: u64, len: usize) -> Result<(), Breach> {
+    /// Whether `len` bytes at `address` are within what the device may address now.
+    pub fn check(&self, width: u8, address: u64, len: u64) -> Result<(), Breach> {
         if !self.master {
             let text = format!("DMA of {len} bytes at {address:#x} while not bus master");
             return Err(Breach::new(Rule::BusMasterOff, text));
         }
-        let end = u128::from(address) + len as u128;
+        let end = u128::from(address) + u128::from(len);
         if end > 1 << u32::from(width) {
             let text = format!("{len} bytes at {address:#x} do not fit {width} bits");
             return Err(Breach::new(Rule::DmaAddressWidth, text));

@@ -1,100 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 //! From the bytes of a submission entry to a command.
 
+mod counter;
+mod cq;
+mod header;
+mod mr;
+mod qp;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use vefa_spec::commands::{
-    CreateAhCmd, CreateEqCmd, DeallocPdCmd, DeallocUarCmd, DestroyAhCmd, DestroyEqCmd,
+    CreateAhCmd, CreateEqCmd, CreateEventCounterCmd, DeallocPdCmd, DeallocUarCmd, DeregMrCmd,
+    DestroyAhCmd, DestroyCqCmd, DestroyEqCmd, DestroyEventCounterCmd, DestroyQpCmd, QueryQpCmd,
 };
 use vefa_spec::constants as c;
-use vefa_spec::entries::{AqCommonDesc, AqCommonDescV2, AqEntry, AqEntryV2};
 use vefa_spec::features::{AenqConfig, GetFeatureCmd, GetSetFeatureCommonDesc, SetFeatureCmd};
 use vefa_spec::stats::GetStatsCmd;
-use vefa_spec::{crc, Layout, Wire};
+use vefa_spec::{Layout, Wire};
 
-use crate::config::ApiVersion;
+pub(crate) use counter::{AttachCounter, ModifyCounter};
+pub(crate) use cq::CreateCq;
+pub(crate) use header::{entry_size, Header};
+pub(crate) use mr::{PageList, RegMr};
+pub(crate) use qp::{CreateQp, ModifyQp};
+
 use crate::gid::Gid;
 use crate::names::{Feature, Opcode};
 use crate::ring::address;
 use crate::rules::{Breach, Rule};
-
-/// Offset of the checksum in a 128-byte entry.
-const CHECKSUM_OFFSET: usize = 4;
-/// Flags of an entry that are defined.
-const KNOWN_FLAGS: u32 = c::AQ_COMMON_DESC_PHASE_MASK
-    | c::AQ_COMMON_DESC_CTRL_DATA_MASK
-    | c::AQ_COMMON_DESC_CTRL_DATA_INDIRECT_MASK;
-
-/// Size of a submission entry in bytes.
-pub(crate) fn entry_size(version: ApiVersion) -> u16 {
-    if version >= ApiVersion::V0_3 {
-        AqEntryV2::LAYOUT.size as u16
-    } else {
-        AqEntry::LAYOUT.size as u16
-    }
-}
-
-/// What every submission entry starts with.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Header {
-    pub id: u16,
-    pub opcode: u8,
-    pub has_control_buffer: bool,
-    payload_offset: usize,
-}
-
-impl Header {
-    /// The header of `entry`, and what is wrong with the entry as a whole;
-    /// `None` where it is too short to have a header.
-    pub fn parse(version: ApiVersion, phase: u8, entry: &[u8]) -> Option<(Self, Option<Breach>)> {
-        let common = AqCommonDesc::parse(entry)?;
-        let flags = u32::from(common.flags);
-        let id = common.command_id & c::AQ_COMMON_DESC_COMMAND_ID_MASK as u16;
-        let v2 = (version >= ApiVersion::V0_3)
-            .then(|| AqCommonDescV2::parse(entry))
-            .flatten();
-        let header = Self {
-            id,
-            opcode: common.opcode,
-            has_control_buffer: flags & c::AQ_COMMON_DESC_CTRL_DATA_MASK != 0,
-            payload_offset: if v2.is_some() {
-                AqCommonDescV2::SIZE
-            } else {
-                AqCommonDesc::SIZE
-            },
-        };
-        let computed = crc::checksum(entry, CHECKSUM_OFFSET);
-        let breach = if let Some(v2) = v2.filter(|v2| v2.checksum != computed) {
-            Some(Breach::new(
-                Rule::EntryChecksum,
-                format!(
-                    "command {id:#x}: checksum {:#06x} instead of {computed:#06x}",
-                    v2.checksum
-                ),
-            ))
-        } else if common.flags & 1 != phase {
-            let text = format!("command {id:#x}: phase {} instead of {phase}", 1 - phase);
-            Some(Breach::new(Rule::EntryPhase, text))
-        } else if common.command_id != id
-            || flags & !KNOWN_FLAGS != 0
-            || v2.is_some_and(|v2| v2.reserved != [0; 5])
-        {
-            let text = format!("command {id:#x}: reserved bits of the entry are set");
-            Some(Breach::new(Rule::EntryReserved, text))
-        } else {
-            None
-        };
-        Some((header, breach))
-    }
-
-    /// The command's name.
-    pub fn name(&self) -> String {
-        match Opcode::from_number(self.opcode) {
-            Some(opcode) => opcode.name().to_owned(),
-            None => format!("opcode_{}", self.opcode),
-        }
-    }
-}
 
 /// An admin command, decoded.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -151,6 +84,32 @@ pub(crate) enum Command {
     DestroyEq {
         eq: u16,
     },
+    CreateCq(CreateCq),
+    DestroyCq {
+        cq: u16,
+    },
+    RegMr(RegMr),
+    DeregMr {
+        lkey: u32,
+    },
+    CreateQp(CreateQp),
+    ModifyQp(ModifyQp),
+    QueryQp {
+        qp_handle: u32,
+    },
+    DestroyQp {
+        qp_handle: u32,
+    },
+    CreateCounter {
+        uar: u16,
+        address: u64,
+    },
+    DestroyCounter {
+        counter: u32,
+    },
+    AttachCounter(AttachCounter),
+    DetachCounter(AttachCounter),
+    ModifyCounter(ModifyCounter),
     /// An opcode that the device does not have.
     Unsupported {},
 }
@@ -175,7 +134,7 @@ impl Command {
     /// # Errors
     /// A breach where the entry is too short, or bytes that must be zero are not.
     pub fn parse(header: &Header, entry: &[u8]) -> Result<Self, Breach> {
-        let payload = entry.get(header.payload_offset..).unwrap_or_default();
+        let payload = header.payload(entry);
         let command = match Opcode::from_number(header.opcode) {
             Some(Opcode::GetFeature) => {
                 let cmd: GetFeatureCmd = decode(&GetFeatureCmd::LAYOUT, payload)?;
@@ -221,7 +180,47 @@ impl Command {
                 let cmd: DestroyEqCmd = decode(&DestroyEqCmd::LAYOUT, payload)?;
                 Self::DestroyEq { eq: cmd.eqn }
             }
-            _ => Self::Unsupported {},
+            Some(Opcode::CreateCq) => Self::CreateCq(CreateCq::parse(payload)?),
+            Some(Opcode::DestroyCq) => {
+                let cmd: DestroyCqCmd = decode(&DestroyCqCmd::LAYOUT, payload)?;
+                Self::DestroyCq { cq: cmd.cq_idx }
+            }
+            Some(Opcode::RegMr) => Self::RegMr(RegMr::parse(header, payload)?),
+            Some(Opcode::DeregMr) => {
+                let cmd: DeregMrCmd = decode(&DeregMrCmd::LAYOUT, payload)?;
+                Self::DeregMr { lkey: cmd.l_key }
+            }
+            Some(Opcode::CreateQp) => Self::CreateQp(CreateQp::parse(payload)?),
+            Some(Opcode::ModifyQp) => Self::ModifyQp(ModifyQp::parse(payload)?),
+            Some(Opcode::QueryQp) => {
+                let cmd: QueryQpCmd = decode(&QueryQpCmd::LAYOUT, payload)?;
+                Self::QueryQp {
+                    qp_handle: cmd.qp_handle,
+                }
+            }
+            Some(Opcode::DestroyQp) => {
+                let cmd: DestroyQpCmd = decode(&DestroyQpCmd::LAYOUT, payload)?;
+                Self::DestroyQp {
+                    qp_handle: cmd.qp_handle,
+                }
+            }
+            Some(Opcode::CreateEventCounter) => {
+                let cmd: CreateEventCounterCmd = decode(&CreateEventCounterCmd::LAYOUT, payload)?;
+                Self::CreateCounter {
+                    uar: cmd.uar,
+                    address: cmd.paddr,
+                }
+            }
+            Some(Opcode::DestroyEventCounter) => {
+                let cmd: DestroyEventCounterCmd = decode(&DestroyEventCounterCmd::LAYOUT, payload)?;
+                Self::DestroyCounter {
+                    counter: cmd.cntr_handle,
+                }
+            }
+            Some(Opcode::AttachEventCounter) => Self::AttachCounter(AttachCounter::parse(payload)?),
+            Some(Opcode::DetachEventCounter) => Self::DetachCounter(AttachCounter::parse(payload)?),
+            Some(Opcode::ModifyEventCounter) => Self::ModifyCounter(ModifyCounter::parse(payload)?),
+            Some(Opcode::AllocMr | Opcode::Service) | None => Self::Unsupported {},
         };
         Ok(command)
     }
@@ -284,6 +283,15 @@ fn decode<T: Wire>(layout: &Layout, payload: &[u8]) -> Result<T, Breach> {
         let text = format!("{}: entry too short", layout.name);
         Breach::new(Rule::QueueEntrySize, text)
     })
+}
+
+/// Refuses bits beyond `known` in a field that has reserved ones.
+fn check_bits(what: &str, value: u32, known: u32) -> Result<(), Breach> {
+    if value & !known == 0 {
+        return Ok(());
+    }
+    let text = format!("{what}: reserved bits are set ({value:#x})");
+    Err(Breach::new(Rule::CommandReserved, text))
 }
 
 fn check_reserved(layout: &Layout, bytes: &[u8]) -> Result<(), Breach> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::gid::Gid;
-use crate::names::{AenqGroup, Capability, Feature, StatsType};
+use crate::names::{AenqGroup, Capability, CounterEvent, Feature, StatsType};
 
 /// Size of the register BAR in bytes, where it holds no doorbells.
 pub const REGISTER_BAR_SIZE: u64 = 16 << 10;
@@ -109,6 +109,18 @@ pub struct Config {
     pub max_rdma_size: u32,
     /// Link speed in Gbit/s.
     pub max_link_speed_gbps: u16,
+    /// Service levels that a QP may ask for.
+    pub service_levels: Vec<u8>,
+    /// Events that event counters can count.
+    pub event_counter_events: Vec<CounterEvent>,
+    /// Largest value of an event counter; 0 follows it.
+    pub event_counter_max_val: u64,
+    /// Interconnect that a region is received into by, `None` for not known.
+    pub recv_ic_id: Option<u8>,
+    /// Interconnect that a region is read into by.
+    pub rdma_read_ic_id: Option<u8>,
+    /// Interconnect that a region is written by others by.
+    pub rdma_recv_ic_id: Option<u8>,
 
     // Limits.
     pub max_qp: u32,
@@ -133,6 +145,9 @@ pub struct Config {
     pub inline_buf_size: u32,
     pub inline_buf_size_ex: u16,
     pub sub_cqs_per_cq: u16,
+    pub max_event_counters: u32,
+    /// Where in its first page of LLQ memory a send queue starts, in bytes.
+    pub llq_page_offset: u16,
 
     // Hints to the driver in milliseconds, 0 for none.
     pub mmio_read_timeout_ms: u16,
@@ -173,6 +188,12 @@ impl Default for Config {
             page_size_cap: 0x0000_001f_ffff_f000,
             max_rdma_size: 1 << 30,
             max_link_speed_gbps: 100,
+            service_levels: vec![0, 8],
+            event_counter_events: CounterEvent::ALL.to_vec(),
+            event_counter_max_val: (1 << 48) - 1,
+            recv_ic_id: Some(1),
+            rdma_read_ic_id: Some(2),
+            rdma_recv_ic_id: Some(3),
             max_qp: 256,
             max_cq: 512,
             max_mr: 1 << 16,
@@ -194,6 +215,8 @@ impl Default for Config {
             inline_buf_size: 32,
             inline_buf_size_ex: 32,
             sub_cqs_per_cq: 1,
+            max_event_counters: 1024,
+            llq_page_offset: 0,
             mmio_read_timeout_ms: 0,
             driver_watchdog_timeout_ms: 0,
             admin_completion_timeout_ms: 0,
@@ -269,6 +292,47 @@ impl Config {
                 "must be one or less for each 4 KiB of db_bar_size",
             ),
             ("max_eq", self.max_eq <= 1 << 16, "must be 65536 or less"),
+            (
+                "max_qp",
+                self.max_qp <= 65534,
+                "must be 65534 or less, since two numbers are no QP's",
+            ),
+            ("max_cq", self.max_cq <= 1 << 16, "must be 65536 or less"),
+            (
+                "max_mr",
+                self.max_mr < 1 << 24,
+                "must be below 2^24, since a key has 24 bits",
+            ),
+            (
+                "max_cq_depth",
+                self.max_cq_depth <= 32768,
+                "must be 32768 or less",
+            ),
+            (
+                "max_sq_depth",
+                self.max_sq_depth <= 32768,
+                "must be 32768 or less",
+            ),
+            (
+                "max_rq_depth",
+                self.max_rq_depth <= 32768,
+                "must be 32768 or less",
+            ),
+            (
+                "min_sq_depth",
+                u32::from(self.min_sq_depth) <= self.max_sq_depth,
+                "must be max_sq_depth or less",
+            ),
+            (
+                "sub_cqs_per_cq",
+                (1..=64).contains(&self.sub_cqs_per_cq),
+                "must be 1 to 64",
+            ),
+            (
+                "llq_page_offset",
+                self.llq_page_offset < 4096 && self.llq_page_offset % 64 == 0,
+                "must be a multiple of 64 below 4096",
+            ),
         ];
         match rules.into_iter().find(|(_, holds, _)| !holds) {
             Some((key, _, reason)) => Err(ConfigError {
@@ -386,6 +450,11 @@ impl Config {
             .fold(0, |caps, cap| caps | cap.number())
     }
 
+    /// Whether the device has a capability.
+    pub fn has_cap(&self, capability: Capability) -> bool {
+        self.device_caps() & capability.number() != 0
+    }
+
     /// Whether the device has a feature.
     pub fn has_feature(&self, feature: Feature) -> bool {
         feature == Feature::DeviceAttr || self.features.contains(&feature)
@@ -393,10 +462,12 @@ impl Config {
 }
 
 /// In the order in which device generations gained them.
-const USUAL_CAPS: [Capability; 5] = [
+const USUAL_CAPS: [Capability; 7] = [
     Capability::RdmaRead,
     Capability::RnrRetry,
     Capability::RdmaWrite,
     Capability::UnsolicitedWriteRecv,
     Capability::DataPolling128,
+    Capability::EventCounters,
+    Capability::Sq64BitReqId,
 ];

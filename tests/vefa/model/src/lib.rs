@@ -9,9 +9,6 @@
 //! [`EfaModel::take_packets`] and [`EfaModel::deliver`]. It trusts
 //! nothing that comes from the guest, and it enforces the device's contract:
 //! what a driver must not do is refused and recorded as a violation.
-//!
-//! Not here: the data path. CQ, QP and MR commands are answered with
-//! "unsupported opcode".
 #![forbid(unsafe_code)]
 
 mod aenq;

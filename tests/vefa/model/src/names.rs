@@ -173,3 +173,26 @@ named_numbers! {
         Sq64BitReqId = c::FEATURE_DEVICE_ATTR_DESC_SQ_64_BIT_REQ_ID_MASK, "sq_64_bit_req_id";
     }
 }
+
+named_numbers! {
+    /// Events of a QP that event counters can count; the number is the bit mask.
+    CounterEvent: u32 {
+        SendComp = c::EVENT_COUNTER_ATTACH_QP_EVENTS_SEND_COMP_MASK, "send_comp";
+        SendCompErr = c::EVENT_COUNTER_ATTACH_QP_EVENTS_SEND_COMP_ERR_MASK, "send_comp_err";
+        RecvComp = c::EVENT_COUNTER_ATTACH_QP_EVENTS_RECV_COMP_MASK, "recv_comp";
+        RecvCompErr = c::EVENT_COUNTER_ATTACH_QP_EVENTS_RECV_COMP_ERR_MASK, "recv_comp_err";
+        ReadComp = c::EVENT_COUNTER_ATTACH_QP_EVENTS_READ_COMP_MASK, "read_comp";
+        ReadCompErr = c::EVENT_COUNTER_ATTACH_QP_EVENTS_READ_COMP_ERR_MASK, "read_comp_err";
+        WriteComp = c::EVENT_COUNTER_ATTACH_QP_EVENTS_WRITE_COMP_MASK, "write_comp";
+        WriteCompErr = c::EVENT_COUNTER_ATTACH_QP_EVENTS_WRITE_COMP_ERR_MASK, "write_comp_err";
+        RemoteReadComp = c::EVENT_COUNTER_ATTACH_QP_EVENTS_REMOTE_READ_COMP_MASK, "remote_read_comp";
+        RemoteWriteComp = c::EVENT_COUNTER_ATTACH_QP_EVENTS_REMOTE_WRITE_COMP_MASK, "remote_write_comp";
+    }
+}
+
+impl CounterEvent {
+    /// The bits of all of these.
+    pub fn mask(events: &[Self]) -> u32 {
+        events.iter().fold(0, |mask, event| mask | event.number())
+    }
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The device's live resources, and who owns them.
-#![allow(dead_code, unused_imports)]
+
+#![allow(dead_code)]
 
 mod ah;
 mod counter;

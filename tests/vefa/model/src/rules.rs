@@ -90,7 +90,7 @@ rules! {
     HostInfoBuffer = "host-info-buffer";
     /// PDs that a command names exist.
     PdUnknown = "pd-unknown";
-    /// A PD is freed only after its AHs were destroyed.
+    /// A PD is freed only after its AHs, QPs and MRs.
     PdBusy = "pd-busy";
     /// CREATE_AH is sent once for one (PD, GID).
     AhDuplicate = "ah-duplicate";
@@ -102,14 +102,64 @@ rules! {
     AhWrongPd = "ah-wrong-pd";
     /// UARs that a command names exist.
     UarUnknown = "uar-unknown";
+    /// A UAR is freed only after the QPs, CQs and event counters that use it.
+    UarBusy = "uar-busy";
     /// Event queues that a command names exist.
     EqUnknown = "eq-unknown";
+    /// An event queue is destroyed only after the CQs that report to it.
+    EqBusy = "eq-busy";
     /// An event queue's depth is a power of two within its limit.
     EqDepth = "eq-depth";
     /// An event queue's element size is 4 words.
     EqEntrySize = "eq-entry-size";
     /// An event queue uses a completion vector: 1 or above.
     EqVector = "eq-vector";
+    /// What needs a capability is asked of devices that have it.
+    CapabilityAbsent = "capability-absent";
+    /// CQs that a command names exist.
+    CqUnknown = "cq-unknown";
+    /// A CQ is destroyed only after the QPs that use it.
+    CqBusy = "cq-busy";
+    /// A CQ's entries have 4 words, or 8, which a source GID needs.
+    CqEntrySize = "cq-entry-size";
+    /// A CQ has as many sub-CQs as the device says.
+    CqSubCqs = "cq-sub-cqs";
+    /// A CQ's depth is within its limit.
+    CqDepth = "cq-depth";
+    /// MRs that a command names exist.
+    MrUnknown = "mr-unknown";
+    /// Guests register no physical memory.
+    MrPhysical = "mr-physical";
+    /// An MR's pages have a size that the device can use.
+    MrPageSize = "mr-page-size";
+    /// An MR has at least one byte.
+    MrLength = "mr-length";
+    /// A list of pages has the form and the lengths that the MR's size asks for.
+    MrPageList = "mr-page-list";
+    /// Pages of an MR, and of its list, are aligned to their size.
+    MrPageAddress = "mr-page-address";
+    /// QPs that a command names exist.
+    QpUnknown = "qp-unknown";
+    /// A QP is of a known type.
+    QpType = "qp-type";
+    /// A QP's depths and its send ring are within their limits.
+    QpDepth = "qp-depth";
+    /// States of a QP are known ones.
+    QpState = "qp-state";
+    /// A QP goes only from states to states that follow them.
+    QpTransition = "qp-transition";
+    /// A change of state comes with the attributes it needs, and no others.
+    QpAttributes = "qp-attributes";
+    /// Event counters that a command names exist.
+    EventCounterUnknown = "event-counter-unknown";
+    /// An event counter is destroyed only after the QPs that it counts for.
+    EventCounterBusy = "event-counter-busy";
+    /// An event counter's place in memory is aligned to 8 bytes.
+    EventCounterAddress = "event-counter-address";
+    /// An event counter is attached to events of a QP.
+    EventCounterAttachType = "event-counter-attach-type";
+    /// An event counter is set or added to.
+    EventCounterOperation = "event-counter-operation";
 }
 
 /// A broken rule, with the particulars.

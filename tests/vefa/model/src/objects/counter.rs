@@ -69,10 +69,6 @@ impl EventCounters {
         self.live.get_mut(&handle)
     }
 
-    pub fn contains(&self, handle: u32) -> bool {
-        self.live.contains_key(&handle)
-    }
-
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &EventCounter)> {
         self.live.iter().map(|(handle, counter)| (*handle, counter))
     }

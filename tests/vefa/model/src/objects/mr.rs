@@ -47,6 +47,19 @@ impl Mr {
         })
     }
 
+    /// The region's part of each of its pages: bus addresses and lengths.
+    pub fn page_parts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut left = self.len;
+        let mut in_page = self.iova & self.page_mask();
+        self.pages.iter().map(move |page| {
+            let len = left.min((self.page_mask() - in_page).saturating_add(1));
+            let part = (page.wrapping_add(in_page), len);
+            left -= len;
+            in_page = 0;
+            part
+        })
+    }
+
     fn page_mask(&self) -> u64 {
         (1_u64 << self.page_shift.min(63)) - 1
     }
@@ -57,7 +70,8 @@ impl Mr {
         let index = usize::try_from(offset >> self.page_shift.min(63)).ok()?;
         let in_page = offset & self.page_mask();
         let page = self.pages.get(index)?;
-        Some((page.wrapping_add(in_page), self.page_mask() - in_page + 1))
+        let len = (self.page_mask() - in_page).saturating_add(1);
+        Some((page.wrapping_add(in_page), len))
     }
 }
 

@@ -110,7 +110,7 @@ impl QueuePairs {
         })?;
         let number = u16::try_from(number).ok()?;
         self.created = self.created.wrapping_add(1).max(1);
-        Some((number, u32::from(self.created) << 16 | u32::from(number)))
+        Some((number, (u32::from(self.created) << 16) | u32::from(number)))
     }
 
     pub fn insert(&mut self, qp: Qp) {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Event queues.
+
+use vefa_spec::commands::CreateEqResp;
+use vefa_spec::entries::Eqe;
+
+use super::{Answer, Outcome, Refusal};
+use crate::host::{GuestMemory, IrqSink, LlqMemory};
+use crate::names::Status;
+use crate::objects::EventQueue;
+use crate::ring::Ring;
+use crate::rules::Rule;
+use crate::EfaModel;
+
+impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
+    pub(super) fn create_eq(
+        &mut self,
+        entry_words: u8,
+        vector: u16,
+        depth: u16,
+        base: u64,
+    ) -> Outcome {
+        let size = u32::from(entry_words) * 4;
+        if size as usize != Eqe::LAYOUT.size {
+            let text = format!("create_eq with elements of {entry_words} words");
+            return Err(Refusal::illegal(Rule::EqEntrySize, text));
+        }
+        let depth_limit = self.config.max_eq_depth;
+        if !depth.is_power_of_two() || u32::from(depth) > depth_limit {
+            let text = format!("create_eq with depth {depth} of {depth_limit}");
+            return Err(Refusal::illegal(Rule::EqDepth, text));
+        }
+        if vector == 0 || vector >= self.config.num_vectors {
+            let text = format!("create_eq on vector {vector}");
+            return Err(Refusal::illegal(Rule::EqVector, text));
+        }
+        let ring = Ring::new("EQ", base, depth.into(), size, Eqe::LAYOUT.size as u16)?;
+        let eqn = self
+            .objects
+            .create_eq(self.config.max_eq, EventQueue::new(vector, ring))
+            .ok_or(Status::ResourceAllocationFailure)?;
+        let response = CreateEqResp {
+            eqn,
+            ..CreateEqResp::default()
+        };
+        Ok(Answer::entry(response.encode()).with("eq", eqn))
+    }
+
+    pub(super) fn destroy_eq(&mut self, eqn: u16) -> Outcome {
+        self.eq(eqn)?;
+        let mut cqs = self.objects.cqs.iter();
+        if let Some((cq, _)) = cqs.find(|(_, cq)| cq.eq == Some(eqn)) {
+            let text = format!("destroy_eq of {eqn}, to which CQ {cq} reports");
+            return Err(Refusal::busy(Rule::EqBusy, text));
+        }
+        self.objects.eqs.remove(&eqn);
+        Ok(Answer::default())
+    }
+
+    /// Whether an event queue exists.
+    pub(super) fn eq(&self, eqn: u16) -> Result<(), Refusal> {
+        if self.objects.eqs.contains_key(&eqn) {
+            return Ok(());
+        }
+        let text = format!("event queue {eqn} does not exist");
+        Err(Refusal::illegal(Rule::EqUnknown, text))
+    }
+}
