@@ -113,7 +113,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
 
     pub(super) fn destroy_qp(&mut self, handle: u32) -> Outcome {
         let number = self.qp(handle)?.number;
-        self.qp_dropped(number);
+        self.qp_destroyed(number);
         if let Some(qp) = self.objects.qps.remove(number) {
             self.remove_doorbells(qp.uar, &doorbells(&qp));
             self.free_llq(&qp);

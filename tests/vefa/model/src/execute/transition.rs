@@ -86,10 +86,8 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             .notify_drained
             .map_or(qp.notify_drained, |notify| notify != 0);
         qp.state = state;
-        match state {
-            QpState::Reset => self.qp_dropped(number),
-            QpState::Err if old != QpState::Err => self.qp_flushed(number),
-            _ => {}
+        if state != old {
+            self.qp_moved(number);
         }
         let answer = Answer::default().with("qp", number);
         Ok(answer.with("from", old.name()).with("to", state.name()))

@@ -23,7 +23,7 @@ use vefa_spec::{crc, regs, Wire};
 
 pub const DEPTH: u32 = 32;
 pub const MEMORY_BASE: u64 = 0x10_0000;
-const MEMORY_SIZE: usize = 0x1_0000;
+const MEMORY_SIZE: usize = 0x40_0000;
 const RESPONSE: u64 = MEMORY_BASE;
 pub const AQ: u64 = MEMORY_BASE + 0x1000;
 pub const ACQ: u64 = MEMORY_BASE + 0x3000;
