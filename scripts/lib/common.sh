@@ -5,7 +5,7 @@
 TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 EFA_CACHE=${EFA_CACHE:-${HOME:-/root}/.cache/efa-rs}
 EFA_MIRROR=${EFA_MIRROR:-http://deb.debian.org}
-ITEMS="build-root guest-root kernel-source kernel-stock kernel-test"
+ITEMS="build-root guest-root guest-root-13 kernel-source kernel-stock kernel-test"
 
 # The exit status of a maker that has told the person what is wrong.
 # shellcheck disable=SC2034 # used by those who source this
@@ -46,8 +46,8 @@ known_item() {
 item_inputs() {
     local items=$TREE/scripts/items
     case $1 in
-    build-root | guest-root)
-        echo "$items/$1.sh" "$items/$1.packages" "$TREE/scripts/lib/debian-root.sh"
+    build-root | guest-root*)
+        echo "$items/$1.sh" "$items/${1%-13}.packages" "$TREE/scripts/lib/debian-root.sh"
         ;;
     kernel-source) echo "$items/$1.sh" ;;
     kernel-stock) echo "$items/$1.sh" "$TREE/scripts/lib/kernel.sh" ;;

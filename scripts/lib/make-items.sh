@@ -8,14 +8,14 @@ set -uo pipefail
 # shellcheck source=scripts/lib/items.sh
 . "$(dirname "$0")/items.sh"
 
-# The guest root needs no other item and mostly waits for the network: it is made beside the others.
+# The guest roots need no other item and mostly wait for the network: they are made beside the others.
 main() {
-    local name guest='' status=0
+    local name guest guests=() status=0
     for name; do
         case $name in
-        guest-root)
+        guest-root*)
             make_item "$name" &
-            guest=$!
+            guests+=($!)
             ;;
         *)
             make_item "$name" || status=1
@@ -23,7 +23,9 @@ main() {
             ;;
         esac
     done
-    [ -z "$guest" ] || wait "$guest" || status=1
+    for guest in "${guests[@]}"; do
+        wait "$guest" || status=1
+    done
     return $status
 }
 

@@ -70,7 +70,7 @@ runner() {
     rm -f "$output/result.json"
     [ -z "${JSON:-}" ] || json=(--json "$output/result.json")
     EFA_TREE=$TREE EFA_BUILD=$output EFA_KERNEL_DIR=$(item_dir "kernel-$kernel") \
-        EFA_KERNEL_SOURCE=$(item_dir kernel-source)/src EFA_GUEST_ROOT=$(item_dir guest-root) \
+        EFA_KERNEL_SOURCE=$(item_dir kernel-source)/src EFA_GUEST_ROOT=$(item_dir guest-root) EFA_GUEST_ROOT_13=$(item_dir guest-root-13) \
         EFA_STOCK_KERNEL_DIR=$(item_dir kernel-stock) EFA_VEFA=$(cargo_target)/debug/vefa \
         setpriv --pdeathsig TERM "$TREE/scripts/in-root" "$(cargo_target)/debug/runner" "$@" "${json[@]}" || status=$?
     [ -z "${JSON:-}" ] || cp "$output/result.json" "$JSON" 2>/dev/null || die "the runner left no result to write to $JSON"
