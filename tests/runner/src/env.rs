@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
 
+use crate::manifest::Root;
+
 /// A kernel that a guest can boot, and the module built for it.
 #[derive(Clone, Debug)]
 pub struct Kernel {
@@ -19,6 +21,8 @@ pub struct Kernel {
     pub build: PathBuf,
     /// The module of this tree built for the kernel.
     pub efa_module: PathBuf,
+    /// Whether the kernel's checkers are in it: it then takes more memory, and several times as long for everything.
+    pub checks: bool,
 }
 
 impl Kernel {
@@ -27,13 +31,23 @@ impl Kernel {
         let release = fs::read_to_string(&release_file)
             .with_context(|| format!("no kernel in {}", item.display()))?;
         let release = release.trim().to_string();
+        let config = fs::read_to_string(item.join("build/.config")).unwrap_or_default();
         Ok(Self {
             image: item.join("image"),
             modules: item.join("modules/lib/modules").join(&release),
             build: item.join("build"),
             efa_module: objects.join("efa.ko"),
             release,
+            checks: config.lines().any(|line| line == "CONFIG_KASAN=y"),
         })
+    }
+
+    /// How many times as long as on a kernel without checkers things may take.
+    pub fn patience(&self) -> u32 {
+        match self.checks {
+            true => 8,
+            false => 1,
+        }
     }
 }
 
@@ -47,7 +61,9 @@ pub struct Env {
     /// The unpacked kernel source (for its formatting rules and headers).
     pub kernel_source: PathBuf,
     /// The root file system of the guest.
-    pub guest_root: PathBuf,
+    guest_root: PathBuf,
+    /// The same of Debian 13.
+    guest_root_13: PathBuf,
     /// The virtual device's program.
     pub vefa: PathBuf,
 }
@@ -65,6 +81,7 @@ impl Env {
             kernel,
             kernel_source: variable("EFA_KERNEL_SOURCE")?,
             guest_root: variable("EFA_GUEST_ROOT")?,
+            guest_root_13: variable("EFA_GUEST_ROOT_13")?,
             vefa: variable("EFA_VEFA")?,
             tree,
         })
@@ -75,6 +92,25 @@ impl Env {
     pub fn stock_kernel(&self) -> Result<Kernel> {
         let item = variable("EFA_STOCK_KERNEL_DIR")?;
         Kernel::at(&item, &self.tree.join("build/stock"))
+    }
+
+    /// The directory that becomes a guest's root.
+    ///
+    /// # Errors
+    ///
+    /// Nothing has made that root.
+    pub fn root(&self, root: Root) -> Result<&Path> {
+        let directory = match root {
+            Root::Debian14 => &self.guest_root,
+            Root::Debian13 => &self.guest_root_13,
+        };
+        if !directory.exists() {
+            bail!(
+                "there is no {}: scripts/setup makes it",
+                directory.display()
+            );
+        }
+        Ok(directory)
     }
 
     /// Where a failing test leaves its logs.

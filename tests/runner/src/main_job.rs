@@ -11,6 +11,7 @@ use crate::agent::Request;
 use crate::cli::{Driver, RunArgs};
 use crate::console::alarm;
 use crate::env::{Env, Kernel};
+use crate::manifest::Machine;
 use crate::report::write_json;
 use crate::vm::{Boot, Vm};
 
@@ -67,7 +68,7 @@ pub fn measure(env: &Env, kernel: &Kernel, driver: Driver) -> Result<Numbers> {
     let boot = Boot {
         kernel,
         driver,
-        devices: &[vec![]],
+        machine: &Machine::with_one_device(),
         kunit: false,
     };
     let mut vm = Vm::boot(env, &boot)?;

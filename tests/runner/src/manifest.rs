@@ -20,12 +20,49 @@ pub struct Manifest {
     pub rdma_core_skip: BTreeMap<String, String>,
 }
 
-/// A virtual machine's devices.
-#[derive(Debug, Deserialize)]
+/// A virtual machine, and its devices.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// One list of `key=value` settings for each virtual device.
     pub devices: Vec<Vec<String>>,
+    /// Virtual CPUs; two if it does not matter.
+    #[serde(default)]
+    pub cpus: Option<u8>,
+    /// Memory in MiB; what the kernel needs if it does not matter.
+    #[serde(default)]
+    pub memory_mib: Option<u32>,
+    /// Whether an Intel IOMMU stands before the devices: they then reach only what is mapped.
+    #[serde(default)]
+    pub iommu: bool,
+    /// What to add to the kernel's command line.
+    #[serde(default)]
+    pub kernel_arguments: String,
+    /// Whose user space runs in it.
+    #[serde(default)]
+    pub root: Root,
+}
+
+impl Machine {
+    /// A machine with one device as it is.
+    pub fn with_one_device() -> Self {
+        Self {
+            devices: vec![vec![]],
+            ..Self::default()
+        }
+    }
+}
+
+/// A root file system for guests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum Root {
+    /// The release after Debian 13, with the newest rdma-core.
+    #[default]
+    #[serde(rename = "debian-14")]
+    Debian14,
+    /// Debian 13, with the rdma-core that people have.
+    #[serde(rename = "debian-13")]
+    Debian13,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -97,11 +134,9 @@ impl Manifest {
         found.map(|(_, reason)| reason.as_str())
     }
 
-    /// The devices of a machine; none if there is no such machine.
-    pub fn devices(&self, machine: &str) -> &[Vec<String>] {
-        self.machine
-            .get(machine)
-            .map_or(&[], |machine| machine.devices.as_slice())
+    /// A machine by its name; one without devices if there is none of that name.
+    pub fn machine(&self, name: &str) -> Machine {
+        self.machine.get(name).cloned().unwrap_or_default()
     }
 }
 
@@ -118,7 +153,7 @@ mod tests {
             (manifest.test[0].machine.as_str(), manifest.test[0].timeout),
             ("default", 60)
         );
-        assert_eq!(manifest.devices("default").len(), 1);
+        assert_eq!(manifest.machine("default"), Machine::with_one_device());
     }
 
     #[test]

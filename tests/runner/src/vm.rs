@@ -14,9 +14,14 @@ use crate::cli::Driver;
 use crate::console::{alarm, between, Console};
 use crate::env::{accelerator, Env, Kernel};
 use crate::interrupt::Scratch;
+use crate::manifest::Machine;
 use crate::process::{tied, Daemon};
 use crate::stage;
 use crate::vefa::{self, Vefa};
+
+const CPUS: u8 = 2;
+const MEMORY_MIB: u32 = 1024;
+const CHECKED_MEMORY_MIB: u32 = 2048;
 
 /// Software emulation on a busy host is slow; a boot takes about 5 s on an idle one.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
@@ -35,8 +40,7 @@ const CONTROL_PORTS: [(&str, u8); 2] = [("0x3e8", 10), ("0x2e8", 11)];
 pub struct Boot<'a> {
     pub kernel: &'a Kernel,
     pub driver: Driver,
-    /// One list of `key=value` settings for each virtual device.
-    pub devices: &'a [Vec<String>],
+    pub machine: &'a Machine,
     /// Whether loading the module runs its KUnit suites, which takes seconds.
     pub kunit: bool,
 }
@@ -49,6 +53,8 @@ pub struct Vm {
     vefa: Vefa,
     pub console: Console,
     dir: Scratch,
+    /// How many times as long as it says a request may take.
+    patience: u32,
 }
 
 /// What one test program in the guest came to.
@@ -70,9 +76,9 @@ impl Vm {
         let job = dir.path().join("job");
         stage::stage(&job, env, boot.kernel, boot.driver)?;
 
-        let vefa = Vefa::start(&env.vefa, dir.path(), boot.devices)?;
+        let vefa = Vefa::start(&env.vefa, dir.path(), &boot.machine.devices)?;
         let mut shares = vec![
-            share(dir.path(), "root", &env.guest_root, true)?,
+            share(dir.path(), "root", env.root(boot.machine.root)?, true)?,
             share(dir.path(), "job", &job, false)?,
         ];
         wait_for_sockets(dir.path(), &mut shares)?;
@@ -80,7 +86,8 @@ impl Vm {
         let listener = Agent::listen(&dir.path().join("agent.sock"))?;
         let mut qemu = start_qemu(dir.path(), boot, &vefa.devices)?;
         let console = Console::new(dir.path().join("console.log"));
-        let agent = match wait_for_agent(&listener, &mut qemu, dir.path()) {
+        let patience = boot.kernel.patience();
+        let agent = match wait_for_agent(&listener, patience, &mut qemu, dir.path()) {
             Ok(agent) => agent,
             Err(error) => {
                 keep_boot_log(env, &console);
@@ -98,6 +105,7 @@ impl Vm {
             vefa,
             console,
             dir,
+            patience,
         })
     }
 
@@ -114,7 +122,12 @@ impl Vm {
             }
             qemu_alive(qemu, dir)
         };
-        let reply = self.agent.call(request, &mut alive)?;
+        let patient = Request {
+            timeout: request.timeout * u64::from(self.patience),
+            args: request.args.clone(),
+            ..*request
+        };
+        let reply = self.agent.call(&patient, &mut alive)?;
         let (begin, end) = marks(request.name);
         let log = self.console.wait_for(&end, MARK_LIMIT)?;
         Ok(Outcome {
@@ -263,7 +276,8 @@ fn attach(command: &mut Command, index: usize, device: &vefa::Device) {
 }
 
 fn machine(command: &mut Command, boot: &Boot) -> Result<()> {
-    const MEMORY: &str = "1G";
+    let machine = boot.machine;
+    let memory = memory_mib(boot);
     // The guest's root has no init: a shell mounts the job directory and goes on from there.
     let init = "init=/bin/sh -- -c \"mount -t virtiofs job /mnt; exec /mnt/guest/init\"";
     let kunit = u8::from(boot.kunit);
@@ -271,8 +285,10 @@ fn machine(command: &mut Command, boot: &Boot) -> Result<()> {
     // with a thread for each CPU may run such code half patched on the other one. Seen about once
     // in thirty boots, as an int3 oops or a hang where timers become precise. tests/guest/init
     // brings the other CPU up.
+    let iommu = iommu_argument(machine);
+    let more = &machine.kernel_arguments;
     let cmdline = format!(
-        "console=ttyS0 ignore_loglevel maxcpus=1 kunit.enable={kunit} panic=-1 oops=panic printk.time=1 rootfstype=virtiofs root=root ro {init}"
+        "console=ttyS0 ignore_loglevel maxcpus=1 kunit.enable={kunit} panic=-1 oops=panic printk.time=1 {iommu} {more} rootfstype=virtiofs root=root ro {init}"
     );
     command
         .args(["-nodefaults", "-no-reboot", "-display", "none"])
@@ -282,23 +298,50 @@ fn machine(command: &mut Command, boot: &Boot) -> Result<()> {
             "-cpu",
             "max",
             "-smp",
-            "2",
+            &machine.cpus.unwrap_or(CPUS).to_string(),
             "-m",
-            MEMORY,
+            &format!("{memory}M"),
         ])
         .args([
             "-object",
-            &format!("memory-backend-memfd,id=mem,size={MEMORY},share=on"),
+            &format!("memory-backend-memfd,id=mem,size={memory}M,share=on"),
         ])
         .args(["-machine", "q35,memory-backend=mem"])
         .arg("-kernel")
         .arg(&boot.kernel.image)
         .args(["-append", &cmdline]);
+    if machine.iommu {
+        // Before all devices that are to stand behind it. A vfio device needs to be told of every mapping.
+        command.args(["-device", "intel-iommu,caching-mode=on"]);
+    }
     Ok(())
 }
 
-fn wait_for_agent(listener: &UnixListener, qemu: &mut Daemon, dir: &Path) -> Result<Agent> {
-    Agent::accept(listener, BOOT_LIMIT, &mut || qemu_alive(qemu, dir))
+fn memory_mib(boot: &Boot) -> u32 {
+    let least = match boot.kernel.checks {
+        true => CHECKED_MEMORY_MIB,
+        false => MEMORY_MIB,
+    };
+    boot.machine.memory_mib.unwrap_or(least).max(least)
+}
+
+/// Strict: what is unmapped is out of the device's reach at once, so that a late access shows.
+fn iommu_argument(machine: &Machine) -> &'static str {
+    match machine.iommu {
+        true => "intel_iommu=on iommu.strict=1",
+        false => "",
+    }
+}
+
+fn wait_for_agent(
+    listener: &UnixListener,
+    patience: u32,
+    qemu: &mut Daemon,
+    dir: &Path,
+) -> Result<Agent> {
+    Agent::accept(listener, BOOT_LIMIT * patience, &mut || {
+        qemu_alive(qemu, dir)
+    })
 }
 
 fn qemu_alive(qemu: &mut Daemon, dir: &Path) -> Result<()> {

@@ -131,13 +131,13 @@ impl Machines {
             test.machine,
             driver.name()
         ));
-        let devices = context.manifest.devices(&test.machine);
+        let machine = context.manifest.machine(&test.machine);
         let vm = Vm::boot(
             &context.env,
             &Boot {
                 kernel: &context.env.kernel,
                 driver,
-                devices,
+                machine: &machine,
                 kunit: false,
             },
         )?;

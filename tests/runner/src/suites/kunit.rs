@@ -12,6 +12,7 @@ use crate::cli::Driver;
 use crate::console::{alarm, between};
 use crate::env::{Env, Kernel};
 use crate::ktap::{parse, CaseResult};
+use crate::manifest::Machine;
 use crate::report::Status;
 use crate::vm::{marks, Boot, Vm};
 
@@ -63,7 +64,7 @@ pub fn load(env: &Env, kernel: &Kernel) -> Result<(String, Status)> {
         &Boot {
             kernel,
             driver: Driver::Rust,
-            devices: &[],
+            machine: &Machine::default(),
             kunit: true,
         },
     )?;

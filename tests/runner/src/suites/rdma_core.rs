@@ -72,7 +72,7 @@ fn run_on(context: &Context, driver: Driver, modules: &[&str]) -> Vec<(String, S
     let boot = Boot {
         kernel: &context.env.kernel,
         driver,
-        devices: context.manifest.devices("default"),
+        machine: &context.manifest.machine("default"),
         kunit: false,
     };
     let mut vm = match Vm::boot(&context.env, &boot) {
