@@ -4,6 +4,9 @@
 use crate::host::{GuestMemory, IrqSink};
 use crate::rules::{Breach, Rule};
 
+/// Bytes of a block in which data lands in order.
+const POLLED_BLOCK: u64 = 128;
+
 /// Guest memory and interrupts behind the bus master bit and the address width.
 pub(crate) struct Bus<M, I> {
     memory: M,
@@ -42,6 +45,24 @@ impl<M: GuestMemory, I: IrqSink> Bus<M, I> {
         let (head, rest) = entry.split_at(entry.len().min(8));
         self.write(width, address.wrapping_add(8), rest)?;
         self.write(width, address, head)
+    }
+
+    /// Writes `data` to `address` so that the guest sees no end of an aligned
+    /// block of 128 bytes before the rest of the block: data polling.
+    pub fn write_in_order(&self, width: u8, address: u64, data: &[u8]) -> Result<(), Breach> {
+        self.check(width, address, data.len() as u64)?;
+        let mut address = address;
+        let mut rest = data;
+        while !rest.is_empty() {
+            let to_end = POLLED_BLOCK - address % POLLED_BLOCK;
+            // Its last 8 bytes are a store of their own.
+            let len = if to_end > 8 { to_end - 8 } else { to_end };
+            let (now, later) = rest.split_at(rest.len().min(len as usize));
+            self.write(width, address, now)?;
+            address = address.wrapping_add(now.len() as u64);
+            rest = later;
+        }
+        Ok(())
     }
 
     /// Sends the message of `vector`; whether it was sent.

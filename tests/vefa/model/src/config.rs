@@ -157,6 +157,19 @@ pub struct Config {
 
     /// Time between keep-alive events in milliseconds.
     pub keep_alive_ms: u64,
+
+    // How SRD behaves.
+    /// How long a packet waits for its answer before it is sent again, in
+    /// milliseconds.
+    pub retransmit_ms: u64,
+    /// How often a message is sent again before its peer is given up.
+    pub retransmit_limit: u32,
+    /// How long a message waits for its receiver to have a buffer before it is
+    /// sent again, in milliseconds.
+    pub rnr_delay_ms: u64,
+    /// Whether destroying a QP completes its outstanding work requests with
+    /// the status "flushed".
+    pub flush_on_destroy: bool,
 }
 
 impl Default for Config {
@@ -222,6 +235,10 @@ impl Default for Config {
             admin_completion_timeout_ms: 0,
             poll_interval_ms: 0,
             keep_alive_ms: 1000,
+            retransmit_ms: 200,
+            retransmit_limit: 5,
+            rnr_delay_ms: 2,
+            flush_on_destroy: true,
         }
     }
 }

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::config::Config;
+use crate::data::faults::WorkFaultRequest;
+use crate::data::network::NetworkScript;
 use crate::faults::FaultRequest;
 use crate::gid::Gid;
 use crate::host::{GuestMemory, IrqSink, LlqMemory};
@@ -39,6 +41,17 @@ pub enum ControlRequest {
     Faults {},
     /// Drops all faults, and un-mutes the device.
     ClearFaults {},
+    /// Scripts a fault of the data path.
+    WorkFault(WorkFaultRequest),
+    /// Says what happens to packets that the device sends; replaces what was
+    /// said before.
+    Network(NetworkScript),
+    /// Holds back the completions of a QP, or of all; off, they are written.
+    HoldCompletions {
+        #[serde(default)]
+        qp: Option<u16>,
+        on: bool,
+    },
     /// Raises an asynchronous event.
     Event {
         group: AenqGroup,
@@ -65,7 +78,7 @@ pub enum ControlRequest {
 
 impl ControlRequest {
     /// The names of all operations.
-    pub const OPS: [&'static str; 14] = [
+    pub const OPS: [&'static str; 17] = [
         "counters",
         "objects",
         "log",
@@ -73,6 +86,9 @@ impl ControlRequest {
         "fault",
         "faults",
         "clear_faults",
+        "work_fault",
+        "network",
+        "hold_completions",
         "event",
         "keep_alive",
         "set",
@@ -136,7 +152,11 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     pub fn control(&mut self, request: ControlRequest) -> ControlReply {
         let done = ControlReply::done();
         match request {
-            ControlRequest::Counters {} => done.with("counters", self.journal.counters()),
+            ControlRequest::Counters {} => {
+                let mut counters = self.journal.counters();
+                counters.traffic = self.data.traffic.by_name();
+                done.with("counters", counters)
+            }
             ControlRequest::Objects { detail } => {
                 let reply = done.with("objects", self.objects.counts());
                 if detail {
@@ -163,10 +183,26 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
                 Ok(id) => done.with("fault", id),
                 Err(error) => ControlReply::refused(error),
             },
-            ControlRequest::Faults {} => done.with("faults", self.faults.pending()),
+            ControlRequest::Faults {} => done
+                .with("faults", self.faults.pending())
+                .with("work_faults", self.data.faults.pending()),
             ControlRequest::ClearFaults {} => {
                 self.faults.clear();
+                self.data.clear_scripts();
+                self.hold_completions(None, false);
                 self.muted = false;
+                done
+            }
+            ControlRequest::WorkFault(request) => match self.data.faults.add(request) {
+                Ok(()) => done,
+                Err(error) => ControlReply::refused(error),
+            },
+            ControlRequest::Network(script) => {
+                self.data.network.set(script);
+                done
+            }
+            ControlRequest::HoldCompletions { qp, on } => {
+                self.hold_completions(qp, on);
                 done
             }
             ControlRequest::Event { group, syndrome } => match self.event(group, syndrome) {

@@ -66,6 +66,17 @@ pub struct Counters {
     pub register_reads: u64,
     /// Times an event queue was armed.
     pub eq_arms: u64,
+    /// Doorbells of the data path rung.
+    pub doorbells: u64,
+    /// Times a completion queue was armed.
+    pub cq_arms: u64,
+    /// Events of completion queues written.
+    pub cq_events: u64,
+    /// Work requests that ended, by status.
+    pub completions: BTreeMap<String, u64>,
+    /// Traffic since the last reset, as GET_STATS reports it; not set to zero
+    /// by `reset_stats`.
+    pub traffic: BTreeMap<String, u64>,
     /// Violations recorded; not set to zero by `reset_stats`.
     pub violations: u64,
 }

@@ -60,7 +60,6 @@ use rules::{Breach, Rule};
 pub struct EfaModel<M, I, L> {
     config: Config,
     bus: Bus<M, I>,
-    #[allow(dead_code)]
     llq: L,
     written: Written,
     reset: ResetState,
@@ -122,6 +121,9 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         let outcome = match bar {
             0 if offset < config::REGISTER_BAR_SIZE => self.register_write(offset, data),
             2 if offset < self.config.llq_size() => Ok(()),
+            _ if bar == self.config.db_bar && self.config.has_db_bar => {
+                self.ring_doorbell(offset, data)
+            }
             _ => {
                 let text = format!("write of {} bytes to BAR {bar} at {offset:#x}", data.len());
                 Err(Breach::new(Rule::DoorbellUnowned, text))
@@ -154,10 +156,12 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         self.reset = self.reset.at(self.journal.now);
         self.complete_due();
         self.keep_alive();
+        self.run_timers();
         let in_flight = self.queues.in_flight.iter().map(|in_flight| in_flight.due);
         in_flight
             .chain(self.reset.due())
             .chain(self.keep_alive_due())
+            .chain(self.data_due())
             .min()
     }
 

@@ -3,7 +3,7 @@
 //! write them: snake_case of the C headers' names.
 
 use serde::{Deserialize, Serialize};
-use vefa_spec::{constants as c, regs};
+use vefa_spec::{constants as c, io_constants as io, regs};
 
 /// Declares an enum whose variants are the device's numbers, with their names.
 macro_rules! named_numbers {
@@ -158,6 +158,38 @@ named_numbers! {
         Sqd = c::QP_STATE_SQD, "sqd";
         Sqe = c::QP_STATE_SQE, "sqe";
         Err = c::QP_STATE_ERR, "err";
+    }
+}
+
+named_numbers! {
+    /// What a send descriptor asks for.
+    Operation: u32 {
+        Send = io::SEND, "send";
+        Read = io::RDMA_READ, "rdma_read";
+        Write = io::RDMA_WRITE, "rdma_write";
+    }
+}
+
+named_numbers! {
+    /// How a work request ended.
+    WorkStatus: u8 {
+        Ok = io::COMP_STATUS_OK, "ok";
+        Flushed = io::COMP_STATUS_FLUSHED, "flushed";
+        QpInternalError = io::COMP_STATUS_LOCAL_ERROR_QP_INTERNAL_ERROR, "local_error_qp_internal_error";
+        UnsupportedOp = io::COMP_STATUS_LOCAL_ERROR_UNSUPPORTED_OP, "local_error_unsupported_op";
+        InvalidAh = io::COMP_STATUS_LOCAL_ERROR_INVALID_AH, "local_error_invalid_ah";
+        InvalidLkey = io::COMP_STATUS_LOCAL_ERROR_INVALID_LKEY, "local_error_invalid_lkey";
+        BadLength = io::COMP_STATUS_LOCAL_ERROR_BAD_LENGTH, "local_error_bad_length";
+        RemoteBadAddress = io::COMP_STATUS_REMOTE_ERROR_BAD_ADDRESS, "remote_error_bad_address";
+        RemoteAbort = io::COMP_STATUS_REMOTE_ERROR_ABORT, "remote_error_abort";
+        RemoteBadDestQpn = io::COMP_STATUS_REMOTE_ERROR_BAD_DEST_QPN, "remote_error_bad_dest_qpn";
+        RemoteRnr = io::COMP_STATUS_REMOTE_ERROR_RNR, "remote_error_rnr";
+        RemoteBadLength = io::COMP_STATUS_REMOTE_ERROR_BAD_LENGTH, "remote_error_bad_length";
+        RemoteBadStatus = io::COMP_STATUS_REMOTE_ERROR_BAD_STATUS, "remote_error_bad_status";
+        UnresponsiveRemote = io::COMP_STATUS_LOCAL_ERROR_UNRESP_REMOTE, "local_error_unresp_remote";
+        RemoteUnknownPeer = io::COMP_STATUS_REMOTE_ERROR_UNKNOWN_PEER, "remote_error_unknown_peer";
+        UnreachableRemote = io::COMP_STATUS_LOCAL_ERROR_UNREACH_REMOTE, "local_error_unreach_remote";
+        RemoteFeatureMismatch = io::COMP_STATUS_REMOTE_ERROR_FEATURE_MISMATCH, "remote_error_feature_mismatch";
     }
 }
 

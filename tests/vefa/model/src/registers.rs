@@ -168,6 +168,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         fields.insert("live".to_owned(), json!(self.objects.live()));
         self.journal.reset(name, fields);
         self.objects.clear();
+        self.data.reset();
         self.queues = Queues::default();
         self.written = Default::default();
         self.muted = false;
@@ -343,12 +344,11 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
 
     fn ring_eq_doorbell(&mut self, value: u32) -> Result<(), Breach> {
         let eqn = field_get(regs::EQ_DB_EQN_MASK, value) as u16;
-        let Some(eq) = self.objects.eqs.get_mut(&eqn) else {
+        if !self.objects.eqs.contains_key(&eqn) {
             let text = format!("doorbell of event queue {eqn}, which does not exist");
             return Err(Breach::new(Rule::EqDoorbell, text));
-        };
-        eq.armed = value & regs::EQ_DB_ARM_MASK != 0;
-        self.journal.counters.eq_arms += u64::from(eq.armed);
+        }
+        self.arm_event_queue(eqn, value & regs::EQ_DB_ARM_MASK != 0);
         Ok(())
     }
 }

@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 
 use crate::config::DOORBELL_PAGE_SIZE;
+use crate::host::{GuestMemory, IrqSink, LlqMemory};
+use crate::rules::{Breach, Rule};
+use crate::EfaModel;
 
 /// Bytes of a doorbell.
 const SIZE: u64 = 4;
@@ -44,10 +47,35 @@ impl Page {
     pub fn at(&self, offset: u64) -> Option<Doorbell> {
         self.0.get(&offset).copied()
     }
+}
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
+    /// A write of `data` at `offset` of the doorbell BAR.
+    ///
+    /// # Errors
+    /// A breach where there is no doorbell.
+    pub(crate) fn ring_doorbell(&mut self, offset: u64, data: &[u8]) -> Result<(), Breach> {
+        let place = offset.checked_sub(self.config.doorbell_base());
+        let doorbell = place.and_then(|place| {
+            let uar = u16::try_from(place / DOORBELL_PAGE_SIZE).ok()?;
+            let page = &self.objects.uars.get(&uar)?.page;
+            page.at(place % DOORBELL_PAGE_SIZE)
+        });
+        let (Some(doorbell), Ok(value)) = (doorbell, <[u8; SIZE as usize]>::try_from(data)) else {
+            let text = format!("write of {} bytes to doorbells at {offset:#x}", data.len());
+            return Err(Breach::new(Rule::DoorbellUnowned, text));
+        };
+        let value = u32::from_le_bytes(value);
+        self.journal.counters.doorbells += 1;
+        // Without bus mastering it is the next one that counts.
+        if self.works() {
+            match doorbell {
+                Doorbell::Send(qp) => self.send_doorbell(qp, value),
+                Doorbell::Receive(qp) => self.receive_doorbell(qp, value),
+                Doorbell::Completion(cq) => self.completion_doorbell(cq, value),
+            }
+        }
+        Ok(())
     }
 }
 

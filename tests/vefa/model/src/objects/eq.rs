@@ -11,6 +11,8 @@ pub(crate) struct EventQueue {
     pub ring: Ring,
     /// Whether the next event raises the interrupt.
     pub armed: bool,
+    /// Whether an event was written since the last interrupt.
+    pub pending: bool,
 }
 
 impl EventQueue {
@@ -19,6 +21,7 @@ impl EventQueue {
             vector,
             ring,
             armed: false,
+            pending: false,
         }
     }
 }
