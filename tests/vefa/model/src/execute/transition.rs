@@ -130,3 +130,23 @@ fn check(qp: &Qp, command: &ModifyQp) -> Result<QpState, Refusal> {
     }
     Ok(to)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No command leads to SQE; all other states are tested from outside.
+    #[test]
+    fn from_sqe_a_qp_goes_to_rts_err_or_reset() {
+        for kind in QpType::ALL {
+            for to in QpState::ALL {
+                let expected = match to {
+                    QpState::Reset | QpState::Err => Some((0, 0)),
+                    QpState::Rts => Some((0, QKEY)),
+                    _ => None,
+                };
+                assert_eq!(attributes(*kind, QpState::Sqe, *to), expected);
+            }
+        }
+    }
+}

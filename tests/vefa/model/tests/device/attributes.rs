@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Features and statistics.
 
-use vefa_model::names::{Capability, Feature, Opcode, StatsType, Status};
+use vefa_model::names::{Capability, Feature, Opcode, QpType, StatsType, Status};
 use vefa_model::rules::Rule;
 use vefa_model::{Config, GuestMemory};
 use vefa_spec::entries::{CtrlBuffInfo, MemAddr};
@@ -12,6 +12,7 @@ use vefa_spec::features::{
 use vefa_spec::stats::GetStatsCmd;
 
 use crate::driver::{feature_common, versions, Driver, BUFFER};
+use crate::verbs::qp_command;
 
 use serde_json::json;
 
@@ -175,10 +176,16 @@ fn host_info_needs_a_control_buffer_of_its_size() {
     assert_eq!(driver.broken(), broken);
 }
 
-fn get_stats(driver: &mut Driver, stats_type: u8, scope: u8) -> Result<[u8; 64], Status> {
+fn get_stats(
+    driver: &mut Driver,
+    stats_type: u8,
+    scope: u8,
+    scope_modifier: u16,
+) -> Result<[u8; 64], Status> {
     let command = GetStatsCmd {
         stats_type,
         scope,
+        scope_modifier,
         ..Default::default()
     };
     driver.command(Opcode::GetStats, &command.encode())
@@ -188,13 +195,30 @@ fn get_stats(driver: &mut Driver, stats_type: u8, scope: u8) -> Result<[u8; 64],
 fn statistics_without_traffic_are_zero() {
     let mut driver = Driver::default_up();
     for stats_type in 0..5 {
-        let entry = get_stats(&mut driver, stats_type, 0).unwrap();
+        let entry = get_stats(&mut driver, stats_type, 0, 0).unwrap();
         assert_eq!(entry[8..], [0; 56]);
     }
     let unsupported = Err(Status::UnsupportedOpcode);
-    assert_eq!(get_stats(&mut driver, 5, 0), unsupported);
+    assert_eq!(get_stats(&mut driver, 5, 0, 0), unsupported);
     let illegal = Err(Status::IllegalParameter);
-    assert_eq!(get_stats(&mut driver, 0, 1), illegal);
+    assert_eq!(get_stats(&mut driver, 0, 2, 0), illegal);
+    assert_eq!(driver.broken(), []);
+}
+
+#[test]
+fn statistics_of_a_queue_are_those_of_a_live_qp() {
+    let mut driver = Driver::default_up();
+    let base = driver.base();
+    let command = qp_command(QpType::Srd, base.pd, base.uar, base.cq);
+    let qp = driver.create_qp(&command).unwrap();
+    for stats_type in 0..5 {
+        let entry = get_stats(&mut driver, stats_type, 1, qp.qp_num).unwrap();
+        assert_eq!(entry[8..], [0; 56]);
+    }
+    assert_eq!(driver.broken(), []);
+    let illegal = Err(Status::IllegalParameter);
+    assert_eq!(get_stats(&mut driver, 0, 1, qp.qp_num + 1), illegal);
+    assert_eq!(driver.broken(), [Rule::QpUnknown]);
 }
 
 #[test]
@@ -203,7 +227,7 @@ fn a_type_of_statistics_can_be_absent() {
         stats: vec![StatsType::Basic],
         ..Config::default()
     });
-    assert!(get_stats(&mut driver, 0, 0).is_ok());
+    assert!(get_stats(&mut driver, 0, 0, 0).is_ok());
     let unsupported = Err(Status::UnsupportedOpcode);
-    assert_eq!(get_stats(&mut driver, 4, 0), unsupported);
+    assert_eq!(get_stats(&mut driver, 4, 0, 0), unsupported);
 }

@@ -3,12 +3,17 @@
 
 mod admin_queue;
 mod attributes;
+mod completion_queues;
 mod configuration;
 mod control;
 mod documentation;
 mod driver;
+mod event_counters;
 mod events;
 mod faults;
 mod hostile;
+mod memory_regions;
+mod queue_pairs;
 mod registers;
 mod resources;
+mod verbs;
