@@ -142,7 +142,7 @@ fn impossible_completion_queues_are_refused() {
         ),
         (
             CreateCqCmd {
-                cq_caps_2: 4 | 1 << 5,
+                cq_caps_2: 4 | (1 << 5),
                 ..good
             },
             Rule::CqEntrySize,
@@ -172,7 +172,7 @@ fn impossible_completion_queues_are_refused() {
             ..good
         },
         CreateCqCmd {
-            cq_caps_2: 4 | 1 << 7,
+            cq_caps_2: 4 | (1 << 7),
             ..good
         },
         CreateCqCmd {
@@ -185,7 +185,7 @@ fn impossible_completion_queues_are_refused() {
     }
     driver
         .create_cq(&CreateCqCmd {
-            cq_caps_2: 8 | 1 << 5,
+            cq_caps_2: 8 | (1 << 5),
             ..good
         })
         .unwrap();
@@ -217,7 +217,7 @@ fn wide_request_ids_need_a_device_that_has_them() {
     });
     let uar = driver.alloc_uar().unwrap();
     let command = CreateCqCmd {
-        cq_caps_2: 4 | 1 << 6,
+        cq_caps_2: 4 | (1 << 6),
         ..cq_command(uar)
     };
     assert_eq!(driver.create_cq(&command), Err(ILLEGAL));

@@ -2,15 +2,17 @@
 //! A hostile guest: random accesses and random entries never make the device
 //! panic, and its counts stay sound.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use serde_json::json;
-use vefa_model::names::Opcode;
+use vefa_model::names::{Opcode, QpType, Status};
 use vefa_model::{Config, GuestMemory};
+use vefa_spec::commands::{CreateEventCounterCmd, ModifyQpCmd};
 use vefa_spec::regs;
 
-use crate::driver::{versions, Driver, AQ, MEMORY_BASE};
+use crate::driver::{versions, Completion, Driver, AQ, BUFFER, MEMORY_BASE};
+use crate::verbs::{cq_command, mr_command, qp_command};
 
 /// A xorshift generator: the same numbers for the same seed.
 struct Random(u64);
@@ -35,8 +37,17 @@ impl Random {
     }
 }
 
-/// Counts agree with the list of objects, no key has two AHs, and every AH's
-/// PD is alive.
+/// What an object's field names, and of what kind that is.
+const OWNERS: [(&str, &str); 5] = [
+    ("pd", "pd"),
+    ("uar", "uar"),
+    ("eq", "eq"),
+    ("send_cq", "cq"),
+    ("recv_cq", "cq"),
+];
+
+/// Counts agree with the list of objects, no key has two AHs, and whatever an
+/// object belongs to or reports to is alive.
 fn check(driver: &mut Driver) {
     let reply = driver.control(json!({"op": "objects", "detail": true}));
     let detail = reply["detail"].as_array().unwrap();
@@ -44,12 +55,17 @@ fn check(driver: &mut Driver) {
         let of_kind = detail.iter().filter(|object| object["kind"] == kind);
         of_kind.map(|object| object["id"].clone()).collect()
     };
-    for kind in ["pd", "ah", "uar", "eq"] {
-        assert_eq!(ids(kind).len() as u64, reply["objects"][kind], "{kind}");
+    for (kind, count) in reply["objects"].as_object().unwrap() {
+        assert_eq!(ids(kind).len() as u64, *count, "{kind}");
+    }
+    for object in detail {
+        for (field, kind) in OWNERS {
+            let owner = &object[field];
+            assert!(owner.is_null() || ids(kind).contains(owner), "{object}");
+        }
     }
     let mut keys = HashSet::new();
     for ah in detail.iter().filter(|object| object["kind"] == "ah") {
-        assert!(ids("pd").contains(&ah["pd"]));
         assert!(keys.insert((ah["pd"].to_string(), ah["gid"].to_string())));
     }
     for count in driver.counters().commands.values() {
@@ -136,6 +152,147 @@ fn random_commands_never_panic_and_never_break_ownership() {
         let counters = driver.counters();
         for command in ["alloc_pd", "create_ah", "alloc_uar"] {
             assert!(counters.commands[command].ok > 0, "{command} never worked");
+        }
+    }
+}
+
+/// What the device called the objects that a command made, the newest last.
+#[derive(Default)]
+struct Known(HashMap<Opcode, Vec<u32>>);
+
+impl Known {
+    fn learn(&mut self, opcode: Opcode, completion: &Completion) {
+        if completion.status == Status::Success {
+            let name = completion.entry[8..12].try_into().unwrap();
+            let names = self.0.entry(opcode).or_default();
+            names.push(u32::from_le_bytes(name));
+        }
+    }
+
+    /// One of the last few that `opcode` made.
+    fn recent(&self, opcode: Opcode, random: &mut Random) -> u32 {
+        let names = self.0.get(&opcode).into_iter().flatten();
+        names
+            .rev()
+            .nth(random.below(9) as usize)
+            .map_or(0, |name| *name)
+    }
+}
+
+/// A command of the data path, with few numbers, so that many succeed.
+fn data_path_command(random: &mut Random, known: &Known) -> (Opcode, Vec<u8>) {
+    let handle = known.recent(Opcode::CreateQp, random);
+    let lkey = known.recent(Opcode::RegMr, random);
+    let counter = known.recent(Opcode::CreateEventCounter, random);
+    let mut small = |limit| random.below(limit) as u16;
+    let (pd, uar, cq) = (small(2), small(2), small(4));
+    let opcode = match small(12) {
+        0 => Opcode::CreateCq,
+        1 => Opcode::DestroyCq,
+        2 => Opcode::RegMr,
+        3 => Opcode::DeregMr,
+        4 | 5 => Opcode::CreateQp,
+        6 => Opcode::ModifyQp,
+        7 => Opcode::DestroyQp,
+        8 => Opcode::CreateEventCounter,
+        9 => Opcode::DestroyEventCounter,
+        10 => Opcode::AttachEventCounter,
+        _ => [Opcode::DeallocPd, Opcode::DeallocUar, Opcode::DestroyEq][usize::from(small(3))],
+    };
+    let payload = match opcode {
+        Opcode::CreateCq => {
+            let mut command = cq_command(uar);
+            (command.cq_caps_1, command.eqn) = ((small(2) << 5) as u8, small(2));
+            command.encode().to_vec()
+        }
+        Opcode::RegMr => mr_command(pd).encode().to_vec(),
+        Opcode::CreateQp => {
+            let kind = QpType::ALL[usize::from(small(2))];
+            let mut command = qp_command(kind, pd, uar, cq);
+            command.recv_cq_idx = small(4).into();
+            command.encode().to_vec()
+        }
+        Opcode::ModifyQp => ModifyQpCmd {
+            modify_mask: 3 | (u32::from(small(2) * small(16)) << 2),
+            qp_handle: handle,
+            qp_state: (small(2) * small(7)).into(),
+            cur_qp_state: (small(2) * small(7)).into(),
+            ..Default::default()
+        }
+        .encode()
+        .to_vec(),
+        Opcode::DestroyQp => handle.to_le_bytes().to_vec(),
+        Opcode::CreateEventCounter => {
+            let command = CreateEventCounterCmd {
+                uar,
+                paddr: BUFFER,
+                ..Default::default()
+            };
+            command.encode().to_vec()
+        }
+        Opcode::AttachEventCounter => {
+            let mut bytes = vec![0; 16];
+            bytes[..4].copy_from_slice(&counter.to_le_bytes());
+            bytes[8..12].copy_from_slice(&handle.to_le_bytes());
+            bytes
+        }
+        Opcode::DeregMr => lkey.to_le_bytes().to_vec(),
+        Opcode::DestroyEventCounter => counter.to_le_bytes().to_vec(),
+        _ => u32::from(cq).to_le_bytes().to_vec(),
+    };
+    (opcode, payload)
+}
+
+#[test]
+fn random_commands_of_the_data_path_never_panic_and_never_break_ownership() {
+    let mut random = Random(0x5eed_0004);
+    for config in versions() {
+        let mut driver = Driver::up(Config {
+            max_qp: 8,
+            max_cq: 4,
+            max_mr: 8,
+            max_event_counters: 4,
+            ..config
+        });
+        let mut known = Known::default();
+        for round in 0..10_000u64 {
+            if round % 200 == 0 {
+                driver.bring_up();
+            }
+            if round % 50 == 0 {
+                let _ = (driver.alloc_pd(), driver.alloc_uar());
+                let _ = driver.create_eq(16, 1, 4);
+            }
+            let (opcode, mut payload) = data_path_command(&mut random, &known);
+            if random.below(8) == 0 {
+                let at = random.below(payload.len() as u64) as usize;
+                payload[at] = random.next() as u8;
+            }
+            let flags = [0, 0, 0, 0, 0, 2, 4, 6][random.below(8) as usize];
+            let entry = driver.entry(opcode.number(), flags, &payload);
+            known.learn(opcode, &driver.submit(&entry).unwrap());
+            if round % 100 == 0 {
+                check(&mut driver);
+            }
+        }
+        let counters = driver.counters();
+        for command in [
+            "create_cq",
+            "destroy_cq",
+            "reg_mr",
+            "dereg_mr",
+            "create_qp",
+            "modify_qp",
+            "destroy_qp",
+            "create_event_counter",
+            "attach_event_counter",
+            "destroy_event_counter",
+            "dealloc_uar",
+            "destroy_eq",
+        ] {
+            let count = counters.commands[command];
+            assert!(count.ok > 0, "{command} never worked");
+            assert!(count.failed > 0, "{command} never failed");
         }
     }
 }

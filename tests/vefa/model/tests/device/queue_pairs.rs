@@ -304,7 +304,7 @@ fn flags_need_their_capability_and_64_bit_ids_a_cq_that_has_them() {
     driver.create_qp(&unsolicited).unwrap();
     assert_eq!(driver.create_qp(&wide), Err(ILLEGAL));
     let wide_cq = CreateCqCmd {
-        cq_caps_2: 4 | 1 << 6,
+        cq_caps_2: 4 | (1 << 6),
         ..cq_command(base.uar)
     };
     let send_cq_idx = driver.create_cq(&wide_cq).unwrap().cq_idx.into();
