@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
-use vefa_model::{Config, ControlReply, ControlRequest, EfaModel, Gid, LlqMemory};
+use vefa_model::{Config, ControlReply, ControlRequest, EfaModel, Gid, LlqMemory, Packet};
 use vefa_pci::{regs, Bar, BarKind, ConfigEvent, ConfigSpace, Function, Msix, BAR_COUNT};
 
 /// Number of regions of a VFIO PCI device: six BARs, expansion ROM, configuration space, VGA.
@@ -77,6 +77,16 @@ impl Device {
     /// The address by which other devices reach this one.
     pub fn gid(&self) -> Gid {
         self.model.config().gid
+    }
+
+    /// Takes some of the packets that the device sends; none when there are no more.
+    pub fn take_packets(&mut self) -> Vec<Packet> {
+        self.model.take_packets()
+    }
+
+    /// A packet of another device, or its own, arrives.
+    pub fn deliver(&mut self, packet: Packet) {
+        self.model.deliver(packet);
     }
 
     /// The memory that the device reaches.

@@ -46,8 +46,8 @@ impl Server {
         while !stopping {
             let timeout = self.work();
             let (stop, ready) = self.wait(stop.as_fd(), timeout)?;
-            for (slot, ready) in self.slots.iter_mut().zip(&ready) {
-                serve(slot, ready)?;
+            for (number, ready) in ready.iter().enumerate() {
+                self.serve(number, ready)?;
             }
             stopping = stop || self.slots.iter().any(Slot::wants_to_quit);
         }
@@ -56,8 +56,38 @@ impl Server {
 
     /// Does the work that is due. Returns how long it is until the next, if there is any.
     fn work(&mut self) -> Option<Duration> {
+        self.poll();
+        vefa_fabric::carry(&mut self.slots);
+        // What was carried may have made work, or not have been all.
+        self.poll()
+    }
+
+    fn poll(&mut self) -> Option<Duration> {
         let slots = self.slots.iter_mut();
         slots.filter_map(|slot| slot.device.poll()).min()
+    }
+
+    /// Serves what is ready in one slot. What a message makes a device send is carried once the message is
+    /// answered: the guest goes on meanwhile.
+    fn serve(&mut self, number: usize, ready: &Ready) -> Result<()> {
+        if ready.client {
+            self.serve_client(number);
+        }
+        let Some(slot) = self.slots.get_mut(number) else {
+            return Ok(());
+        };
+        slot.serve_control_clients(ready);
+        slot.accept(ready)
+    }
+
+    fn serve_client(&mut self, number: usize) {
+        for _ in 0..MESSAGES_PER_TURN {
+            let slot = self.slots.get_mut(number);
+            if !slot.is_some_and(Slot::serve_client) {
+                break;
+            }
+            vefa_fabric::carry(&mut self.slots);
+        }
     }
 
     /// Waits for at most `timeout`. Returns whether to stop, and what there is to do in each slot.
@@ -89,16 +119,4 @@ fn check_addresses(slots: &[Slot]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn serve(slot: &mut Slot, ready: &Ready) -> Result<()> {
-    if ready.client {
-        let served = iter::repeat_with(|| slot.serve_client());
-        served
-            .take(MESSAGES_PER_TURN)
-            .take_while(|more| *more)
-            .count();
-    }
-    slot.serve_control_clients(ready);
-    slot.accept(ready)
 }

@@ -9,7 +9,8 @@ use crate::vfio_user::{Connection, ConnectionError, Session};
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags};
 use std::fmt::Display;
-use vefa_model::{ControlReply, ControlRequest};
+use vefa_fabric::Port;
+use vefa_model::{ControlReply, ControlRequest, Gid, Packet};
 
 /// Most clients of the control socket at one time; more wait until one leaves.
 const MAX_CONTROL_CLIENTS: usize = 32;
@@ -211,6 +212,20 @@ impl Slot {
 
     fn note(&self, message: impl Display) {
         note(format_args!("{}{message}", self.name));
+    }
+}
+
+impl Port for Slot {
+    fn gid(&self) -> Gid {
+        self.device.gid()
+    }
+
+    fn take_packets(&mut self) -> Vec<Packet> {
+        self.device.take_packets()
+    }
+
+    fn deliver(&mut self, packet: Packet) {
+        self.device.deliver(packet);
     }
 }
 

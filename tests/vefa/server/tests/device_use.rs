@@ -3,115 +3,23 @@
 
 mod common;
 
+use common::guest::*;
 use common::*;
-use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 use vefa_model::{ApiVersion, Config};
 use vefa_server::vfio_user::Command;
-use vefa_spec::regs;
+use vefa_spec::{constants, regs};
 
-const BAR0: u32 = 0;
-const LLQ_BAR: u32 = 2;
 /// Bit of the keep-alive group in the masks of AENQ_CONFIG.
 const KEEP_ALIVE_GROUP: u32 = 1 << 4;
-/// Where the guest's memory is.
-const BASE: u64 = 0x10_0000;
-const SIZE: u64 = 0x10_0000;
-/// Offsets in it.
-const RESPONSE: u64 = 0;
-const AQ: u64 = 0x1000;
-const ACQ: u64 = 0x2000;
-const AENQ: u64 = 0x3000;
 
-/// Phase bit of the first lap.
-const PHASE: u8 = 1;
-const EVENTFD_TRIGGER: u32 = 0x24;
-
-/// A guest with memory, and bus mastering and MSI-X on.
-struct Guest {
-    client: Client,
-    memory: File,
-    reads: u32,
-}
-
-impl Guest {
-    fn new(server: &Running) -> Self {
-        let mut client = server.client();
-        let memory = guest_memory(SIZE);
-        let window = dma_map(READ | WRITE, 0, BASE, SIZE);
-        client.ok_with(Command::DmaMap, &window, &[memory.as_fd()]);
-        client.enable();
-        Guest {
-            client,
-            memory,
-            reads: 0,
-        }
-    }
-
-    fn set(&mut self, register: u32, value: u32) {
-        self.client
-            .write(BAR0, register.into(), &value.to_le_bytes());
-    }
-
-    /// Asks for a register and gives the answer found in memory.
-    fn get(&mut self, register: u32) -> [u8; 8] {
-        self.reads += 1;
-        self.set(regs::MMIO_REG_READ_OFF, (register << 16) | self.reads);
-        self.bytes(RESPONSE)
-    }
-
-    fn bytes<const N: usize>(&self, offset: u64) -> [u8; N] {
-        let mut bytes = [0; N];
-        self.memory.read_exact_at(&mut bytes, offset).unwrap();
-        bytes
-    }
-
-    fn set_response_address(&mut self, address: u64) {
-        self.set(regs::MMIO_RESP_LO_OFF, address as u32);
-        self.set(regs::MMIO_RESP_HI_OFF, (address >> 32) as u32);
-    }
-
-    /// Admin queue, its completions and the event queue, with 64-byte entries.
-    fn set_up_queues(&mut self) {
-        let bases = [
-            (regs::AQ_BASE_LO_OFF, AQ),
-            (regs::ACQ_BASE_LO_OFF, ACQ),
-            (regs::AENQ_BASE_LO_OFF, AENQ),
-        ];
-        for (register, offset) in bases {
-            self.set(register, (BASE + offset) as u32);
-            self.set(register + 4, 0);
-        }
-        self.set(regs::AQ_CAPS_OFF, (64 << 16) | 32);
-        self.set(regs::ACQ_CAPS_OFF, (64 << 16) | 32);
-        self.set(regs::AENQ_CAPS_OFF, (64 << 16) | 16);
-        self.set(regs::AENQ_CONS_DB_OFF, 0);
-    }
-
-    /// Sends the first admin command, which succeeds.
-    fn command(&mut self, entry: &[u8; 64]) {
-        self.memory.write_all_at(entry, AQ).unwrap();
-        self.set(regs::AQ_PROD_DB_OFF, 1);
-        let completion: [u8; 4] = self.bytes(ACQ);
-        assert_eq!(completion, [0, 0, 0, PHASE], "id, status and phase");
-    }
-
-    fn enable_keep_alive(&mut self) {
-        let mut entry = entry(vefa_spec::constants::SET_FEATURE);
-        entry[17] = vefa_spec::constants::AENQ_CONFIG as u8;
-        entry[24..28].copy_from_slice(&KEEP_ALIVE_GROUP.to_le_bytes());
-        self.command(&entry);
-    }
-}
-
-/// An admin command without its own fields, in the first lap of the queue.
-fn entry(opcode: u32) -> [u8; 64] {
-    let mut entry = [0; 64];
-    entry[2..4].copy_from_slice(&[opcode as u8, PHASE]);
-    entry
+fn enable_keep_alive(guest: &mut Guest) {
+    let mut payload = [0; 60];
+    payload[13] = constants::AENQ_CONFIG as u8;
+    payload[20..24].copy_from_slice(&KEEP_ALIVE_GROUP.to_le_bytes());
+    guest.command(constants::SET_FEATURE, &payload);
 }
 
 #[test]
@@ -203,7 +111,7 @@ fn keep_alive_events_come_without_the_guest_doing_anything() {
         .client
         .ok_with(Command::DeviceSetIrqs, &connect, &[vector.as_fd()]);
     guest.set_up_queues();
-    guest.enable_keep_alive();
+    enable_keep_alive(&mut guest);
     count(&vector);
 
     let started = Instant::now();
@@ -304,7 +212,7 @@ fn what_is_alive_when_the_client_leaves_is_in_the_report() {
     });
     let mut guest = Guest::new(&server);
     guest.set_up_queues();
-    guest.command(&entry(vefa_spec::constants::ALLOC_PD));
+    guest.command(constants::ALLOC_PD, &[]);
     drop(guest);
     assert_eq!(
         server.control().request(r#"{"op":"objects"}"#)["objects"]["pd"],

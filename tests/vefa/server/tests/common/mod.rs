@@ -3,6 +3,9 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub mod guest;
+pub mod objects;
+
 use rustix::event::{eventfd, EventfdFlags};
 use rustix::fs::{ftruncate, memfd_create, MemfdFlags};
 use rustix::net::{
