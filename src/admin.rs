@@ -8,13 +8,13 @@
 
 pub(crate) mod commands;
 pub(crate) mod dma_state;
+pub(crate) mod eq;
 pub(crate) mod features;
 pub(crate) mod stats;
 
 mod aenq;
 mod completions;
 mod crc;
-mod eq;
 mod mmio;
 mod queue;
 mod reset;
@@ -180,6 +180,9 @@ impl ResetOnDrop {
         }
         self.core.queue.close();
         self.core.aenq.close();
+        for ring in self.core.eq_rings.lock().iter() {
+            ring.close();
+        }
         if self.has_let_go(reason) {
             self.dma.end();
         } else {
@@ -392,6 +395,11 @@ impl Admin {
     /// The counters.
     pub(crate) fn stats(&self) -> &Stats {
         &self.core.stats
+    }
+
+    /// The completion event queue of a completion vector.
+    pub(crate) fn eq(&self, vector: u32) -> Option<&CompletionEq> {
+        self.eqs.get(usize::try_from(vector).ok()?)
     }
 
     /// The number of completion event queues.

@@ -5,6 +5,10 @@
 //! The interface is the kernel's `include/uapi/rdma/efa-abi.h`; structures and constants are named
 //! after the C ones as `hw.rs` has it. Only what the driver uses is declared.
 
+// The tests of layouts compile this file in another place.
+#[path = "uapi/cq.rs"]
+pub(crate) mod cq;
+
 rdma::wire! {
     /// Request of `alloc_ucontext`.
     pub(crate) struct IbvAllocUcontextCmd {

@@ -2,9 +2,10 @@
 
 //! The verbs, one file per object.
 //!
-//! Not implemented yet: completion queues, queue pairs, memory regions and completion counters.
+//! Not implemented yet: queue pairs, memory regions and completion counters.
 
 pub(crate) mod ah;
+pub(crate) mod cq;
 pub(crate) mod device;
 mod mmap;
 pub(crate) mod pd;
@@ -34,7 +35,9 @@ use rdma::{
         PortAttr,
         PortImmutable, //
     },
+    cq::NewCq,
     provider::{
+        CompletionQueues,
         Operations,
         PortCounters,
         Provider,
@@ -51,7 +54,9 @@ impl Provider for Efa {
     type Pd = Returnable<pd::Pd>;
     type Ah = ah::Ah;
 
-    const OPERATIONS: Operations<Self> = Operations::new().with_port_counters().with_user_mmap();
+    const OPERATIONS: Operations<Self> = Operations::new()
+        .with_port_counters()
+        .with_completion_queues();
     const DRIVER_ID: DriverId = DriverId::EFA;
     const UVERBS_ABI_VERSION: u32 = UVERBS_ABI_VERSION;
     // Opening a context accepts requests longer than the driver knows, so the promise would not
@@ -131,6 +136,26 @@ impl PortCounters for Efa {
 
     fn read_port_counters(dev: &Device<'_>, _port: u32, values: &mut [u64]) -> Result {
         port_stats::read_port_counters(dev, values)
+    }
+}
+
+impl CompletionQueues for Efa {
+    type Cq = Returnable<cq::Cq>;
+
+    fn create_cq(
+        dev: &Device<'_>,
+        ucontext: &Returnable<ucontext::UContext>,
+        new: &mut NewCq<'_>,
+    ) -> Result<(Returnable<cq::Cq>, u32)> {
+        cq::create(dev, ucontext, new)
+    }
+
+    fn destroy_cq(dev: &Device<'_>, cq: &Returnable<cq::Cq>) -> Result {
+        cq::destroy(dev, cq)
+    }
+
+    fn end_cq(dev: &Device<'_>, cq: Returnable<cq::Cq>) {
+        cq.end(dev);
     }
 }
 

@@ -2,8 +2,8 @@
 
 //! Completion event queues: one for each interrupt vector but the first.
 //!
-//! The device puts an event here when a CQ that was armed gets a completion. There are no CQs
-//! yet, so events are only counted and logged.
+//! The device puts an event here when a CQ that was armed gets a completion. The CQs that want to
+//! hear of theirs subscribe.
 
 use super::{
     commands::{
@@ -32,6 +32,10 @@ use kernel::{
     },
     new_spinlock_irq,
     prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
     sync::{
         aref::ARef,
         barrier::{
@@ -42,10 +46,13 @@ use kernel::{
         SpinLockIrq, //
     }, //
 };
-use rdma::irq::{
-    Handler,
-    Registration,
-    Vectors, //
+use rdma::{
+    cq::Notifier,
+    irq::{
+        Handler,
+        Registration,
+        Vectors, //
+    }, //
 };
 
 /// Vector of the first event queue.
@@ -71,7 +78,17 @@ pub(crate) struct EventRing {
     entries: Coherent<[AdminEqe]>,
     depth: u16,
     #[pin]
-    cursor: SpinLockIrq<Cursor>,
+    position: SpinLockIrq<Position>,
+    /// Who hears of a CQ's completions, by its number.
+    #[pin]
+    subscribers: SpinLockIrq<RBTree<u16, Arc<Notifier>>>,
+}
+
+/// Where the driver is in an event queue.
+struct Position {
+    cursor: Cursor,
+    /// The doorbell may be rung.
+    open: bool,
 }
 
 impl EventRing {
@@ -93,22 +110,62 @@ impl EventRing {
                 stats: core.stats.clone(),
                 entries,
                 depth,
-                cursor <- new_spinlock_irq!(Cursor::new(*depth)),
+                position <- new_spinlock_irq!(
+                    Position {
+                        cursor: Cursor::new(*depth),
+                        open: true,
+                    },
+                    "efa_eq_position"
+                ),
+                subscribers <- new_spinlock_irq!(RBTree::new(), "efa_eq_subscribers"),
             }? Error),
             GFP_KERNEL,
         )
     }
 
-    /// Handles new events, at most one ring full.
-    fn poll(&self) {
-        let mut cursor = self.cursor.lock();
+    /// Handles new events, at most one ring full, and asks for an interrupt at the next one.
+    fn poll(&self, eqn: u16) {
+        let mut position = self.position.lock();
         for _ in 0..self.depth {
-            let Ok(Some(entry)) = self.read(*cursor) else {
+            let Ok(Some(entry)) = self.read(position.cursor) else {
                 break;
             };
             self.handle(&entry);
-            cursor.advance();
+            position.cursor.advance();
         }
+        if position.open {
+            self.registers
+                .write(EQ_DB::zeroed().with_eqn(eqn).with_const_arm::<1>());
+        }
+    }
+
+    /// Never rings the doorbell again: the device is about to be reset.
+    pub(super) fn close(&self) {
+        self.position.lock().open = false;
+    }
+
+    /// Lets `notifier` hear of events of CQ `number`, whoever did before.
+    fn subscribe(&self, number: u16, notifier: Arc<Notifier>) -> Result {
+        let node = RBTreeNode::new(number, notifier, GFP_KERNEL)?;
+        let before = self.subscribers.lock().insert(node);
+        // Not while interrupts are off.
+        drop(before);
+        Ok(())
+    }
+
+    /// Removes `notifier`, unless the number has another one by now.
+    fn unsubscribe(&self, number: u16, notifier: &Arc<Notifier>) {
+        let mut subscribers = self.subscribers.lock();
+        let is_it = subscribers
+            .get(&number)
+            .is_some_and(|current| Arc::ptr_eq(current, notifier));
+        let node = if is_it {
+            subscribers.remove_node(&number)
+        } else {
+            None
+        };
+        drop(subscribers);
+        drop(node);
     }
 
     /// The entry at a position, if it is new.
@@ -124,19 +181,26 @@ impl EventRing {
     }
 
     fn handle(&self, entry: &AdminEqe) {
-        self.stats.unknown_events.inc();
-        if entry.common & ADMIN_EQE_EVENT_TYPE_MASK == ADMIN_EQE_EVENT_TYPE_COMPLETION {
-            rdma::ratelimited!(dev_err!(
-                self.dev,
-                "completion event for CQ {}, which does not exist\n",
-                entry.u.cqn
-            ));
-        } else {
+        if entry.common & ADMIN_EQE_EVENT_TYPE_MASK != ADMIN_EQE_EVENT_TYPE_COMPLETION {
+            self.stats.unknown_events.inc();
             rdma::ratelimited!(dev_err!(
                 self.dev,
                 "event of unknown type ({:#x})\n",
                 entry.common
             ));
+            return;
+        }
+        let number = entry.u.cqn;
+        match self.subscribers.lock().get(&number) {
+            Some(notifier) => notifier.notify(),
+            None => {
+                // One that was destroyed with an event on its way is no fault.
+                self.stats.unknown_events.inc();
+                rdma::ratelimited!(dev_info!(
+                    self.dev,
+                    "completion event for CQ {number}, which is not there (any more)\n"
+                ));
+            }
         }
     }
 }
@@ -148,6 +212,21 @@ impl EventRing {
 pub(crate) struct CompletionEq {
     _irq: Pin<KBox<Registration<EqHandler>>>,
     _destroy: DestroyOnDrop,
+    ring: Arc<EventRing>,
+    eqn: u16,
+}
+
+/// The events of one CQ, until this is dropped.
+pub(crate) struct Subscription {
+    ring: Arc<EventRing>,
+    number: u16,
+    notifier: Arc<Notifier>,
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.ring.unsubscribe(self.number, &self.notifier);
+    }
 }
 
 impl CompletionEq {
@@ -187,17 +266,33 @@ impl CompletionEq {
             fmt!("efa-comp{number}@pci:{}", dev.name()),
             handler,
         )?;
-        arm(&core.registers, eqn);
+        ring.poll(eqn);
         Ok(Self {
             _irq: irq,
             _destroy: destroy,
+            ring: ring.clone(),
+            eqn,
         })
     }
-}
 
-/// Asks for an interrupt at the next event.
-fn arm(registers: &Registers, eqn: u16) {
-    registers.write(EQ_DB::zeroed().with_eqn(eqn).with_const_arm::<1>());
+    /// Its number on the device.
+    pub(crate) fn number(&self) -> u16 {
+        self.eqn
+    }
+
+    /// Lets `notifier` hear of events of CQ `number`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`: there is no memory.
+    pub(crate) fn subscribe(&self, number: u16, notifier: Arc<Notifier>) -> Result<Subscription> {
+        self.ring.subscribe(number, notifier.clone())?;
+        Ok(Subscription {
+            ring: self.ring.clone(),
+            number,
+            notifier,
+        })
+    }
 }
 
 struct DestroyOnDrop {
@@ -219,8 +314,7 @@ struct EqHandler {
 
 impl Handler for EqHandler {
     fn handle(&self) {
-        self.ring.poll();
-        arm(&self.ring.registers, self.eqn);
+        self.ring.poll(self.eqn);
     }
 }
 

@@ -30,5 +30,8 @@ use pin_init::MaybeZeroable;
 
 include!(env!("RDMA_BINDINGS"));
 
+/// The members of a `struct uverbs_attr_bundle` but for its array, under the name they have in C.
+pub(crate) type uverbs_attr_bundle_hdr = uverbs_attr_bundle__bindgen_ty_1_uverbs_attr_bundle_hdr;
+
 // SAFETY: A bitfield unit is an array of plain integers, for which all zeroes is a valid value.
 unsafe impl<Storage: pin_init::Zeroable> pin_init::Zeroable for __BindgenBitfieldUnit<Storage> {}

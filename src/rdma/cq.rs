@@ -30,7 +30,7 @@ pub struct NewCq<'a> {
     /// What processes can map of it.
     pub mappings: Mappings<'a>,
     raw: NonNull<bindings::ib_cq>,
-    notifier: Option<Arc<Notifier>>,
+    notifier: Revoke,
 }
 
 impl<'a> NewCq<'a> {
@@ -52,7 +52,7 @@ impl<'a> NewCq<'a> {
             udata,
             mappings,
             raw,
-            notifier: None,
+            notifier: Revoke(None),
         }
     }
 
@@ -62,17 +62,17 @@ impl<'a> NewCq<'a> {
     ///
     /// `ENOMEM`: there is no memory.
     pub fn notifier(&mut self) -> Result<Arc<Notifier>> {
-        if let Some(notifier) = &self.notifier {
+        if let Some(notifier) = &self.notifier.0 {
             return Ok(notifier.clone());
         }
         let notifier = Notifier::new(self.raw)?;
-        self.notifier = Some(notifier.clone());
+        self.notifier.0 = Some(notifier.clone());
         Ok(notifier)
     }
 
     /// Takes what the object keeps until it is destroyed.
     pub(crate) fn into_parts(self) -> (Mappings<'a>, Revoke) {
-        (self.mappings, Revoke(self.notifier))
+        (self.mappings, self.notifier)
     }
 }
 
@@ -123,7 +123,8 @@ impl Notifier {
     }
 }
 
-/// Ends the notifications of a queue, if it has any, when dropped.
+/// Ends the notifications of a queue, if it has any, when dropped: when the queue is destroyed, or
+/// was not created after all.
 pub(crate) struct Revoke(Option<Arc<Notifier>>);
 
 impl Drop for Revoke {

@@ -49,20 +49,25 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         alloc_pd,
         alloc_ucontext,
         create_user_ah,
+        create_user_cq,
         dealloc_pd,
         dealloc_ucontext,
         destroy_ah,
+        destroy_cq,
         disassociate_ucontext,
         get_dev_fw_str,
         get_hw_stats,
         get_link_layer,
         get_port_immutable,
+        mmap,
+        mmap_free,
         query_device,
         query_gid,
         query_pkey,
         query_port,
         query_port_speed,
         size_ib_ah,
+        size_ib_cq,
         size_ib_pd,
         size_ib_ucontext,
     }
@@ -107,6 +112,17 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         inbuf,
         inlen,
     }
+    uverbs_attr_bundle_hdr {
+        driver_udata,
+        ucore,
+        context,
+        uobject,
+        method_elm,
+    }
+    uverbs_attr_bundle {}
+    rdma_user_mmap_entry {
+        start_pgoff,
+    }
     ib_ucontext {
         device,
     }
@@ -116,6 +132,17 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
     ib_ah {
         device,
         pd,
+    }
+    ib_cq {
+        device,
+        comp_handler,
+        cq_context,
+        cqe,
+    }
+    ib_cq_init_attr {
+        cqe,
+        comp_vector,
+        flags,
     }
     rdma_ah_init_attr {
         ah_attr,

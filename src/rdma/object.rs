@@ -64,18 +64,6 @@ impl<C, T> Object<C, T> {
         unsafe { (*raw.cast::<Self>()).data.assume_init_ref() }
     }
 
-    /// Borrows the private part exclusively.
-    ///
-    /// # Safety
-    ///
-    /// `raw` points to an object that was created, and whose destroying callback is running. No
-    /// other reference to the private part exists during `'a`.
-    pub(crate) unsafe fn data_mut<'a>(raw: *mut C) -> &'a mut T {
-        // SAFETY: By the safety requirements and the type invariants `data` is initialized and
-        // nobody else's.
-        unsafe { (*raw.cast::<Self>()).data.assume_init_mut() }
-    }
-
     /// Takes the private part out of an object that goes away.
     ///
     /// # Safety

@@ -28,7 +28,7 @@ use kernel::{
 };
 
 /// What a `struct uverbs_attr_bundle` begins with: all but the attributes.
-pub(crate) type Bundle = bindings::uverbs_attr_bundle__bindgen_ty_1_uverbs_attr_bundle_hdr;
+pub(crate) type Bundle = bindings::uverbs_attr_bundle_hdr;
 
 /// The bundle that a call's `udata` is part of.
 ///

@@ -4,6 +4,7 @@
  * RDMA core's structures: src/rdma/layout.rs compares them with its bindings.
  */
 #include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include "rdma_shims.h"
 
@@ -29,20 +30,25 @@ static const struct rdma_shim_layout layouts[] = {
 	OFFSET(ib_device_ops, alloc_pd),
 	OFFSET(ib_device_ops, alloc_ucontext),
 	OFFSET(ib_device_ops, create_user_ah),
+	OFFSET(ib_device_ops, create_user_cq),
 	OFFSET(ib_device_ops, dealloc_pd),
 	OFFSET(ib_device_ops, dealloc_ucontext),
 	OFFSET(ib_device_ops, destroy_ah),
+	OFFSET(ib_device_ops, destroy_cq),
 	OFFSET(ib_device_ops, disassociate_ucontext),
 	OFFSET(ib_device_ops, get_dev_fw_str),
 	OFFSET(ib_device_ops, get_hw_stats),
 	OFFSET(ib_device_ops, get_link_layer),
 	OFFSET(ib_device_ops, get_port_immutable),
+	OFFSET(ib_device_ops, mmap),
+	OFFSET(ib_device_ops, mmap_free),
 	OFFSET(ib_device_ops, query_device),
 	OFFSET(ib_device_ops, query_gid),
 	OFFSET(ib_device_ops, query_pkey),
 	OFFSET(ib_device_ops, query_port),
 	OFFSET(ib_device_ops, query_port_speed),
 	OFFSET(ib_device_ops, size_ib_ah),
+	OFFSET(ib_device_ops, size_ib_cq),
 	OFFSET(ib_device_ops, size_ib_pd),
 	OFFSET(ib_device_ops, size_ib_ucontext),
 
@@ -87,6 +93,18 @@ static const struct rdma_shim_layout layouts[] = {
 	OFFSET(ib_udata, inbuf),
 	OFFSET(ib_udata, inlen),
 
+	SIZE(uverbs_attr_bundle_hdr),
+	OFFSET(uverbs_attr_bundle_hdr, driver_udata),
+	OFFSET(uverbs_attr_bundle_hdr, ucore),
+	OFFSET(uverbs_attr_bundle_hdr, context),
+	OFFSET(uverbs_attr_bundle_hdr, uobject),
+	OFFSET(uverbs_attr_bundle_hdr, method_elm),
+
+	SIZE(uverbs_attr_bundle),
+
+	SIZE(rdma_user_mmap_entry),
+	OFFSET(rdma_user_mmap_entry, start_pgoff),
+
 	SIZE(ib_ucontext),
 	OFFSET(ib_ucontext, device),
 
@@ -96,6 +114,17 @@ static const struct rdma_shim_layout layouts[] = {
 	SIZE(ib_ah),
 	OFFSET(ib_ah, device),
 	OFFSET(ib_ah, pd),
+
+	SIZE(ib_cq),
+	OFFSET(ib_cq, device),
+	OFFSET(ib_cq, comp_handler),
+	OFFSET(ib_cq, cq_context),
+	OFFSET(ib_cq, cqe),
+
+	SIZE(ib_cq_init_attr),
+	OFFSET(ib_cq_init_attr, cqe),
+	OFFSET(ib_cq_init_attr, comp_vector),
+	OFFSET(ib_cq_init_attr, flags),
 
 	SIZE(rdma_ah_init_attr),
 	OFFSET(rdma_ah_init_attr, ah_attr),

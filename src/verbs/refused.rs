@@ -6,30 +6,40 @@
 //! here, with all that the device may still use, until a later try succeeds or the device is reset.
 
 use super::{
+    cq::Cq,
     pd::Pd,
     ucontext::UContext, //
 };
 use crate::{
+    admin::AdminCommand,
     device::Device,
     quarantine::{
         Attempt,
         Slot, //
     }, //
 };
-use core::ops::Deref;
+use core::ops::{
+    Deref,
+    DerefMut, //
+};
 use kernel::prelude::*;
 use rdma::ratelimited;
 
 /// An object of the device whose verbs object is gone. It owns what the device may still use.
 pub(crate) enum Refused {
+    Cq(Cq),
+    /// Memory of an object that the device may have created, or may still create.
+    Memory(#[expect(dead_code, reason = "it is only kept")] KBox<dyn Send + Sync>),
     Pd(Pd),
     UContext(UContext),
 }
 
 impl Refused {
     /// Whether the device still has objects that are made from it.
-    fn is_in_use(&self) -> bool {
+    fn is_in_use(&self, dev: &Device<'_>) -> bool {
         match self {
+            Self::Cq(cq) => cq.users.any(),
+            Self::Memory(_) => !dev.admin.dma_state().is_over(),
             Self::Pd(pd) => pd.users.any(),
             Self::UContext(ucontext) => ucontext.users.any(),
         }
@@ -37,6 +47,8 @@ impl Refused {
 
     fn give_back(&self, dev: &Device<'_>) -> Result {
         match self {
+            Self::Cq(cq) => cq.give_back(dev),
+            Self::Memory(_) => Ok(()),
             Self::Pd(pd) => pd.give_back(dev),
             Self::UContext(ucontext) => ucontext.give_back(dev),
         }
@@ -45,9 +57,17 @@ impl Refused {
     /// The command that ends it, what it is called, and its number.
     fn names(&self) -> (&'static str, &'static str, u32) {
         match self {
+            Self::Cq(cq) => ("destroy_cq", "CQ", cq.number.into()),
+            Self::Memory(_) => ("reset", "memory", 0),
             Self::Pd(pd) => ("dealloc_pd", "PD", pd.id.number.into()),
             Self::UContext(ucontext) => ("dealloc_ucontext", "UAR", ucontext.uarn.into()),
         }
+    }
+}
+
+impl From<Cq> for Refused {
+    fn from(cq: Cq) -> Self {
+        Self::Cq(cq)
     }
 }
 
@@ -82,6 +102,31 @@ impl Room {
         Ok(Self(Slot::new()?))
     }
 
+    /// Has the device create, by `command`, an object that uses `memory`.
+    ///
+    /// # Errors
+    ///
+    /// See [`Admin::exec`](crate::admin::Admin::exec). The memory is freed, unless it is not known
+    /// what the device did: then it stays until the device was reset.
+    pub(super) fn create<C: AdminCommand, M: Send + Sync + 'static>(
+        self,
+        dev: &Device<'_>,
+        memory: M,
+        command: &C,
+    ) -> Result<(Self, C::Reply, M)> {
+        let place = KBox::new_uninit(GFP_KERNEL)?;
+        match dev.admin.exec(command) {
+            Ok(reply) => Ok((self, reply, memory)),
+            Err(error) => {
+                if is_unknown(error) {
+                    let memory = KBox::write(place, memory);
+                    dev.quarantine.insert(self.0, Refused::Memory(memory));
+                }
+                Err(error)
+            }
+        }
+    }
+
     /// Puts `object` there.
     pub(super) fn take<T>(self, object: T) -> Returnable<T> {
         Returnable {
@@ -99,6 +144,12 @@ impl<T> Deref for Returnable<T> {
     }
 }
 
+impl<T> DerefMut for Returnable<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.object
+    }
+}
+
 impl<T: Into<Refused>> Returnable<T> {
     /// Ends an object whose end must not fail: gives it back to the device, now or later.
     pub(super) fn end(self, dev: &Device<'_>) {
@@ -109,13 +160,19 @@ impl<T: Into<Refused>> Returnable<T> {
     }
 }
 
+/// Whether an error leaves open what the device did, or will do, with a command.
+fn is_unknown(error: Error) -> bool {
+    // The device did not complete it in time, or was cut off while it had it.
+    error == ETIME || error == ENODEV
+}
+
 /// Tries again to give back what the device refused to take.
 pub(super) fn retry(dev: &Device<'_>) {
     dev.quarantine.retry(|object| try_end(dev, object));
 }
 
 fn try_end(dev: &Device<'_>, object: &Refused) -> Attempt {
-    if object.is_in_use() {
+    if object.is_in_use(dev) {
         return Attempt::InUse;
     }
     let Err(error) = object.give_back(dev) else {

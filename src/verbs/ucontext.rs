@@ -26,7 +26,7 @@ use rdma::udata::Udata;
 /// The user context of an open device file.
 pub(crate) struct UContext {
     /// The reset generation in which the device handed the UAR out.
-    generation: u32,
+    pub(super) generation: u32,
     /// The device's number of the UAR.
     pub(super) uarn: u16,
     /// Completion queues and queue pairs that the device has with doorbells in it.

@@ -28,7 +28,7 @@ use kernel::prelude::*;
 
 /// Notifications end first: what follows may be freed then.
 struct Cq<T> {
-    _revoke: Revoke,
+    revoke: Revoke,
     mapped: Mapped<T>,
 }
 
@@ -89,7 +89,7 @@ impl<P: CompletionQueues> Callbacks<P> {
             CqObject::<P>::fill(
                 cq,
                 Cq {
-                    _revoke: revoke,
+                    revoke,
                     mapped: Mapped {
                         data,
                         _mappings: mappings.into_owned(),
@@ -104,20 +104,28 @@ impl<P: CompletionQueues> Callbacks<P> {
         cq: *mut bindings::ib_cq,
         udata: *mut bindings::ib_udata,
     ) -> c_int {
+        // SAFETY: `cq` is valid, and its device was set when it was created.
+        let ibdev = unsafe { (*cq).device };
         // SAFETY: `udata` is null or that of the running call, by the core's promises.
-        let reason = unsafe { Reason::of_call(udata) };
-        // SAFETY: `cq` was created, and is given to its destroying callback exclusively.
-        let data = unsafe { &mut CqObject::<P>::data_mut(cq).mapped.data };
-        // SAFETY: This is a callback of the device, which was set when `cq` was created.
-        let destroyed =
-            unsafe { Device::<P>::with_data((*cq).device, |dev| P::destroy_cq(dev, data, reason)) };
-        match (destroyed, reason) {
-            (Err(error), Reason::Request) => error.to_errno(),
-            _ => {
-                // SAFETY: `cq` was created, and this succeeds from here on.
-                drop(unsafe { CqObject::<P>::take(cq) });
-                0
+        if unsafe { Reason::of_call(udata) } == Reason::Request {
+            // SAFETY: `cq` was created, and is not destroyed during the borrow.
+            let data = unsafe { &CqObject::<P>::data(cq).mapped.data };
+            // SAFETY: This is a callback of `ibdev`.
+            match unsafe { Device::<P>::with_data(ibdev, |dev| P::destroy_cq(dev, data)) } {
+                Ok(()) => {
+                    // SAFETY: `cq` was created, and this succeeds from here on.
+                    drop(unsafe { CqObject::<P>::take(cq) });
+                    return 0;
+                }
+                Err(ENODEV) => {}
+                Err(error) => return error.to_errno(),
             }
         }
+        // SAFETY: `cq` was created, and this succeeds from here on.
+        let Cq { revoke, mapped } = unsafe { CqObject::<P>::take(cq) };
+        drop(revoke);
+        // SAFETY: This is a callback of `ibdev`.
+        unsafe { Device::<P>::with_data(ibdev, |dev| P::end_cq(dev, mapped.data)) };
+        0
     }
 }

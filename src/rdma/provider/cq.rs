@@ -3,10 +3,7 @@
 //! Completion queues.
 
 use super::UserMmap;
-use crate::{
-    cq::NewCq,
-    destroy::Reason, //
-};
+use crate::cq::NewCq;
 use kernel::prelude::*;
 
 /// A device with completion queues.
@@ -23,10 +20,15 @@ pub trait CompletionQueues: UserMmap {
         new: &mut NewCq<'_>,
     ) -> Result<(Self::Cq, u32)>;
 
-    /// Destroys a completion queue, which no queue pair uses any more. `cq` is dropped afterwards.
+    /// Makes the device let go of a completion queue, which no queue pair uses any more, since
+    /// user space asks for it. Then it is dropped.
     ///
-    /// # Errors
-    ///
-    /// Only a request can fail. The process still has the queue then, and it goes on working.
-    fn destroy_cq(dev: &Self::Data<'_>, cq: &mut Self::Cq, reason: Reason) -> Result;
+    /// Where that fails the queue stays and goes on working, and user space may ask again. But it
+    /// does not stay where the error is `ENODEV`, which says that no later try can succeed: then
+    /// [`Self::end_cq`] is called.
+    fn destroy_cq(dev: &Self::Data<'_>, cq: &Self::Cq) -> Result;
+
+    /// Ends a completion queue whose end must not fail: its context is closing, or the device is
+    /// gone. No process is notified any more.
+    fn end_cq(dev: &Self::Data<'_>, cq: Self::Cq);
 }

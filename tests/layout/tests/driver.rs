@@ -13,6 +13,9 @@ mod admin;
 #[path = "../../../src/hw/aenq.rs"]
 #[allow(dead_code, reason = "only the declarations are looked at")]
 mod aenq;
+#[path = "../../../src/hw/cq.rs"]
+#[allow(dead_code, reason = "only the declarations are looked at")]
+mod cq;
 #[path = "../../../src/hw/regs.rs"]
 #[allow(dead_code, reason = "only the declarations are looked at")]
 mod regs;

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Completion queues.
+//!
+//! Each is made of sub-CQs, rings that follow each other in memory that the process polls. Where
+//! it wants events, it arms the queue by its doorbell, and the next completion raises one.
+
+use super::{
+    mmap,
+    refused::{
+        self,
+        Returnable,
+        Room, //
+    },
+    ucontext::UContext, //
+};
+use crate::{
+    admin::{
+        commands::cq::{
+            CreateCq,
+            CreatedCq,
+            DestroyCq, //
+        },
+        eq::{
+            CompletionEq,
+            Subscription, //
+        }, //
+    },
+    device::Device,
+    hw::admin::ADMIN_FEATURE_DEVICE_ATTR_DESC_SQ_64_BIT_REQ_ID_MASK,
+    uapi::cq::*,
+    users::{
+        Use,
+        Users, //
+    }, //
+};
+use core::mem::offset_of;
+use kernel::{
+    dma::DataDirection,
+    prelude::*,
+    sync::Arc,
+    types::ScopeGuard, //
+};
+use rdma::{
+    cq::NewCq,
+    mmap::{
+        Access,
+        Target, //
+    },
+    queue_memory::QueueMemory,
+    ratelimited, //
+};
+
+/// Sizes of an entry in bytes, without and with the source GID.
+const ENTRY_SIZE: u32 = 16;
+const ENTRY_SIZE_EX: u32 = 32;
+
+/// A completion queue.
+pub(crate) struct Cq {
+    /// The reset generation in which the device made it.
+    generation: u32,
+    /// What the device knows it by.
+    pub(super) number: u16,
+    /// Queue pairs that the device has with completions in it.
+    pub(super) users: Users,
+    events: Option<Subscription>,
+    _memory: Arc<QueueMemory>,
+    _uar: Use,
+}
+
+impl Cq {
+    /// Gives the queue back to the device.
+    pub(super) fn give_back(&self, dev: &Device<'_>) -> Result {
+        let number = self.number;
+        dev.end(self.generation, &DestroyCq { number })
+    }
+}
+
+/// Creates a completion queue. Returns how many entries each of its sub-CQs has, too.
+///
+/// # Errors
+///
+/// - `EOPNOTSUPP`: a flag, or something in the request, that device or driver do not have. Events
+///   are one such thing where the device has no event queues.
+/// - `EINVAL`: the request is too short, has wrong sizes, or something where must be nothing; or
+///   the device refuses it.
+/// - `ENOMEM`: no memory, or the device has no completion queue left.
+/// - `EFAULT`: the request cannot be read or the response not written. Nothing is left behind.
+/// - `EIO`: the device was reset since the context was opened, or tells something impossible.
+/// - What the admin queue fails with.
+pub(crate) fn create(
+    dev: &Device<'_>,
+    ucontext: &UContext,
+    new: &mut NewCq<'_>,
+) -> Result<(Returnable<Cq>, u32)> {
+    try_create(dev, ucontext, new).inspect_err(|_| dev.stats.create_cq_err.inc())
+}
+
+fn try_create(
+    dev: &Device<'_>,
+    ucontext: &UContext,
+    new: &mut NewCq<'_>,
+) -> Result<(Returnable<Cq>, u32)> {
+    if new.flags != 0 {
+        return Err(EOPNOTSUPP);
+    }
+    let request: IbvCreateCq = new.udata.read_request(offset_of!(IbvCreateCq, flags))?;
+    let shape = Shape::new(&Limits::of(dev), new.depth, &request)?;
+    let eq = shape.with_events.then(|| event_queue(dev, new.vector));
+    let eq = eq.transpose()?;
+    let generation = ucontext.generation;
+    if !dev.is_current(generation) {
+        return Err(EIO);
+    }
+
+    refused::retry(dev);
+    let users = Users::new()?;
+    let memory = QueueMemory::new(dev.pdev.as_ref(), shape.len()?, DataDirection::FromDevice)?;
+    let memory = Arc::new(memory, GFP_KERNEL)?;
+    let command = shape.command(ucontext.uarn, memory.dma_address(), eq);
+    let (room, created, memory) = Room::new()?.create(dev, memory, &command)?;
+    let cq = room.take(Cq {
+        generation,
+        number: created.number,
+        users,
+        events: None,
+        _memory: memory.clone(),
+        _uar: ucontext.users.add(),
+    });
+    let mut cq = ScopeGuard::new_with_data(cq, |cq| cq.end(dev));
+
+    check_depth(dev, &shape, &created)?;
+    if let Some(eq) = eq {
+        cq.events = Some(eq.subscribe(created.number, new.notifier()?)?);
+    }
+    let response = add_mappings(dev, new, memory, &created)?;
+    new.udata.respond(&response)?;
+    Ok((cq.dismiss(), created.depth.into()))
+}
+
+/// Destroys a completion queue that a process does not want any more.
+///
+/// # Errors
+///
+/// - `ENODEV`: it cannot be destroyed now, and the process need not ask again.
+/// - What the admin queue fails with.
+pub(crate) fn destroy(dev: &Device<'_>, cq: &Cq) -> Result {
+    refused::retry(dev);
+    if cq.users.any() {
+        // The device refused to destroy a queue pair, which the process knows nothing of.
+        return Err(ENODEV);
+    }
+    cq.give_back(dev)
+}
+
+/// The event queue of a completion vector.
+fn event_queue<'a>(dev: &'a Device<'_>, vector: u32) -> Result<&'a CompletionEq> {
+    dev.admin.eq(vector).ok_or(EOPNOTSUPP)
+}
+
+/// Checks that the device made the queue as it was told: it would write elsewhere else.
+fn check_depth(dev: &Device<'_>, shape: &Shape, created: &CreatedCq) -> Result {
+    if created.depth == 0 || created.depth > shape.depth {
+        ratelimited!(dev_err!(
+            dev.pdev,
+            "create_cq: the device made {} entries of {}\n",
+            created.depth,
+            shape.depth
+        ));
+        return Err(EIO);
+    }
+    Ok(())
+}
+
+/// Lets the process map the queue; says how.
+fn add_mappings(
+    dev: &Device<'_>,
+    new: &mut NewCq<'_>,
+    memory: Arc<QueueMemory>,
+    created: &CreatedCq,
+) -> Result<IbvCreateCqResp> {
+    let mut response = IbvCreateCqResp {
+        comp_mask: 0,
+        reserved_20: [0; 4],
+        q_mmap_key: 0,
+        // CAST: `usize` has at most 64 bits.
+        q_mmap_size: memory.len() as u64,
+        cq_idx: created.number,
+        reserved_d0: [0; 2],
+        db_off: 0,
+        db_mmap_key: 0,
+    };
+    response.q_mmap_key = new.mappings.add(Target::Queue(memory, Access::ReadOnly))?;
+    if let Some(offset) = created.doorbell {
+        let doorbell = mmap::doorbell(dev, offset)?;
+        response.db_off = doorbell.offset_in_page;
+        response.db_mmap_key = new.mappings.add(doorbell.target)?;
+        response.comp_mask |= CREATE_CQ_RESP_DB_OFF;
+    }
+    Ok(response)
+}
+
+/// What the device allows.
+struct Limits {
+    max_depth: u32,
+    sub_cqs: u16,
+    wide_req_id: bool,
+}
+
+impl Limits {
+    fn of(dev: &Device<'_>) -> Self {
+        let features = dev.features();
+        let wide_req_id = ADMIN_FEATURE_DEVICE_ATTR_DESC_SQ_64_BIT_REQ_ID_MASK;
+        Self {
+            max_depth: features.queues.max_cq_depth,
+            sub_cqs: features.queues.sub_cqs_per_cq,
+            wide_req_id: features.device.device_caps & wide_req_id != 0,
+        }
+    }
+}
+
+/// What a queue is to be like.
+#[derive(Debug, PartialEq, Eq)]
+struct Shape {
+    depth: u16,
+    sub_cqs: u16,
+    entry_size: u8,
+    with_events: bool,
+    with_source_gid: bool,
+    wide_req_id: bool,
+}
+
+impl Shape {
+    /// Checks what user space wants.
+    fn new(limits: &Limits, depth: u32, request: &IbvCreateCq) -> Result<Self> {
+        const KNOWN_FLAGS: u8 = CREATE_CQ_WITH_COMPLETION_CHANNEL
+            | CREATE_CQ_WITH_SGID
+            | CREATE_CQ_WITH_SQ_COMP_64_BIT_REQ_ID;
+
+        let has = |flag| request.flags & flag != 0;
+        let wide_req_id = has(CREATE_CQ_WITH_SQ_COMP_64_BIT_REQ_ID);
+        if request.comp_mask != 0 || has(!KNOWN_FLAGS) || (wide_req_id && !limits.wide_req_id) {
+            return Err(EOPNOTSUPP);
+        }
+        let with_source_gid = has(CREATE_CQ_WITH_SGID);
+        let fits = request.cq_entry_size == ENTRY_SIZE_EX
+            || (request.cq_entry_size == ENTRY_SIZE && !with_source_gid);
+        if request.reserved_58 != [0; 5]
+            || !fits
+            || request.num_sub_cqs != limits.sub_cqs
+            || depth > limits.max_depth
+            || !depth.is_power_of_two()
+        {
+            return Err(EINVAL);
+        }
+        Ok(Self {
+            depth: depth.try_into()?,
+            sub_cqs: request.num_sub_cqs,
+            entry_size: request.cq_entry_size.try_into()?,
+            with_events: has(CREATE_CQ_WITH_COMPLETION_CHANNEL),
+            with_source_gid,
+            wide_req_id,
+        })
+    }
+
+    /// The size of its memory in bytes.
+    fn len(&self) -> Result<usize> {
+        usize::from(self.depth)
+            .checked_mul(self.entry_size.into())
+            .and_then(|sub_cq| sub_cq.checked_mul(self.sub_cqs.into()))
+            .ok_or(EINVAL)
+    }
+
+    fn command(&self, uarn: u16, addr: u64, eq: Option<&CompletionEq>) -> CreateCq {
+        CreateCq {
+            uarn,
+            addr,
+            depth: self.depth,
+            sub_cqs: self.sub_cqs,
+            entry_size: self.entry_size,
+            eqn: eq.map(CompletionEq::number),
+            with_source_gid: self.with_source_gid,
+            wide_req_id: self.wide_req_id,
+        }
+    }
+}
+
+#[kernel::macros::kunit_tests(efa_cq)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        max_depth: 1 << 15,
+        sub_cqs: 2,
+        wide_req_id: true,
+    };
+
+    const REQUEST: IbvCreateCq = IbvCreateCq {
+        comp_mask: 0,
+        cq_entry_size: 16,
+        num_sub_cqs: 2,
+        flags: 0,
+        reserved_58: [0; 5],
+    };
+
+    fn error(limits: &Limits, depth: u32, request: IbvCreateCq) -> Option<Error> {
+        Shape::new(limits, depth, &request).err()
+    }
+
+    #[test]
+    fn what_is_asked_for_is_made() -> Result {
+        let shape = Shape::new(&LIMITS, 64, &REQUEST)?;
+        assert_eq!(shape.len(), Ok(2 * 64 * 16));
+        assert!(!shape.with_events && !shape.with_source_gid && !shape.wide_req_id);
+        let request = IbvCreateCq {
+            cq_entry_size: 32,
+            flags: 7,
+            ..REQUEST
+        };
+        let shape = Shape::new(&LIMITS, 1 << 15, &request)?;
+        assert_eq!(shape.len(), Ok(2 * 32 << 15));
+        assert!(shape.with_events && shape.with_source_gid && shape.wide_req_id);
+        Ok(())
+    }
+
+    #[test]
+    fn sizes_that_the_device_does_not_have_are_invalid() {
+        for depth in [0, 3, 63, 1 << 16, u32::MAX] {
+            assert_eq!(error(&LIMITS, depth, REQUEST), Some(EINVAL));
+        }
+        let deep = Limits {
+            max_depth: u32::MAX,
+            ..LIMITS
+        };
+        assert_eq!(error(&deep, 1 << 16, REQUEST), Some(EINVAL));
+        for cq_entry_size in [0, 8, 15, 17, 31, 33, 64, u32::MAX] {
+            let request = IbvCreateCq {
+                cq_entry_size,
+                ..REQUEST
+            };
+            assert_eq!(error(&LIMITS, 64, request), Some(EINVAL));
+        }
+        for num_sub_cqs in [0, 1, 3, u16::MAX] {
+            let request = IbvCreateCq {
+                num_sub_cqs,
+                ..REQUEST
+            };
+            assert_eq!(error(&LIMITS, 64, request), Some(EINVAL));
+        }
+    }
+
+    #[test]
+    fn a_source_gid_needs_the_larger_entry() {
+        let request = IbvCreateCq {
+            flags: CREATE_CQ_WITH_SGID,
+            ..REQUEST
+        };
+        assert_eq!(error(&LIMITS, 64, request), Some(EINVAL));
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        for bit in 3..8 {
+            let request = IbvCreateCq {
+                flags: 1 << bit,
+                ..REQUEST
+            };
+            assert_eq!(error(&LIMITS, 64, request), Some(EOPNOTSUPP));
+        }
+        let request = IbvCreateCq {
+            comp_mask: 1,
+            ..REQUEST
+        };
+        assert_eq!(error(&LIMITS, 64, request), Some(EOPNOTSUPP));
+        for place in 0..5 {
+            let mut request = REQUEST;
+            request.reserved_58[place] = 1;
+            assert_eq!(error(&LIMITS, 64, request), Some(EINVAL));
+        }
+    }
+
+    #[test]
+    fn wide_request_ids_need_a_device_that_has_them() {
+        let limits = Limits {
+            wide_req_id: false,
+            ..LIMITS
+        };
+        let request = IbvCreateCq {
+            flags: CREATE_CQ_WITH_SQ_COMP_64_BIT_REQ_ID,
+            ..REQUEST
+        };
+        assert_eq!(error(&limits, 64, request), Some(EOPNOTSUPP));
+    }
+}
