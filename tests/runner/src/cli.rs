@@ -7,9 +7,14 @@ use anyhow::{bail, Context, Result};
 use lexopt::prelude::*;
 
 pub const USAGE: &str = "\
-usage: runner run  --kernel stock|test --driver rust|c [--json FILE]
-       runner test --kernel stock|test --driver rust|c|both [--size short|full] [--prefix T] [--json FILE]
+usage: runner run  --kernel K --driver rust|c [--json FILE]
+       runner test --kernel K --driver rust|c|both [--size short|full] [--prefix T] [--json FILE]
+       runner test --kernel K --driver rust|c --every-machine [--prefix T] [--json FILE]
+       runner soak --kernel K --driver rust|c --seconds N [--json FILE]
+K is stock, test or debug
 ";
+
+const KERNELS: &[&str] = &["stock", "test", "debug"];
 
 /// Which EFA driver the guest loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +65,10 @@ pub struct TestArgs {
     /// Also run each guest test on the C driver and compare.
     pub compare_with_c: bool,
     pub size: Size,
+    /// Only the tests that run in a guest, but each on every machine of `Variant::DEBUG`.
+    pub every_machine: bool,
+    /// Only the soak, for so many seconds.
+    pub soak_seconds: Option<u64>,
     /// Only tests whose name starts with this; empty selects all.
     pub prefix: String,
     pub json: Option<PathBuf>,
@@ -82,20 +91,22 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
         Some(Value(word)) => word.string()?,
         Some(Long("help") | Short('h')) => return Ok(Command::Help),
         Some(other) => return Err(other.unexpected().into()),
-        None => bail!("no command: `runner run` or `runner test`"),
+        None => bail!("no command: `runner run`, `runner test` or `runner soak`"),
     };
-    let testing = match command.as_str() {
-        "run" => false,
-        "test" => true,
-        _ => bail!("unknown command `{command}`: `runner run` or `runner test`"),
+    let (testing, soaking) = match command.as_str() {
+        "run" => (false, false),
+        "test" => (true, false),
+        "soak" => (false, true),
+        _ => bail!("unknown command `{command}`: `runner run`, `runner test` or `runner soak`"),
     };
 
     let (mut kernel, mut driver, mut size, mut prefix, mut json) =
         (None, None, Size::Short, String::new(), None);
+    let (mut every_machine, mut soak_seconds) = (false, None);
     while let Some(arg) = parser.next()? {
         match arg {
             Long("help") | Short('h') => return Ok(Command::Help),
-            Long("kernel") => kernel = Some(one_of(&mut parser, "--kernel", &["stock", "test"])?),
+            Long("kernel") => kernel = Some(one_of(&mut parser, "--kernel", KERNELS)?),
             Long("driver") => {
                 let known: &[&str] = if testing {
                     &["rust", "c", "both"]
@@ -110,12 +121,14 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
                     _ => Size::Short,
                 }
             }
+            Long("every-machine") if testing => every_machine = true,
+            Long("seconds") if soaking => soak_seconds = Some(parser.value()?.parse()?),
             Long("prefix") if testing => prefix = parser.value()?.string()?,
             Long("json") => json = Some(PathBuf::from(parser.value()?)),
             other => return Err(other.unexpected().into()),
         }
     }
-    let kernel = kernel.context("--kernel is missing: stock or test")?;
+    let kernel = kernel.with_context(|| format!("--kernel is missing: {}", KERNELS.join(", ")))?;
     let driver = driver.context("--driver is missing: rust or c")?;
     let compare_with_c = driver == "both";
     let driver = if driver == "c" {
@@ -123,12 +136,17 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
     } else {
         Driver::Rust
     };
-    Ok(if testing {
+    if soaking && soak_seconds.is_none() {
+        bail!("--seconds is missing: how long to soak");
+    }
+    Ok(if testing || soaking {
         Command::Test(TestArgs {
             kernel,
             driver,
             compare_with_c,
             size,
+            every_machine,
+            soak_seconds,
             prefix,
             json,
         })
@@ -171,7 +189,10 @@ mod tests {
     #[test]
     fn unknown_values_are_refused_with_the_known_ones() {
         let error = parse_words(&["run", "--kernel", "old", "--driver", "c"]).unwrap_err();
-        assert_eq!(error.to_string(), "--kernel old: known are stock, test");
+        assert_eq!(
+            error.to_string(),
+            "--kernel old: known are stock, test, debug"
+        );
         assert!(parse_words(&["run", "--kernel", "test", "--driver", "both"]).is_err());
         assert!(parse_words(&["jog"]).is_err());
     }
@@ -180,5 +201,33 @@ mod tests {
     fn kernel_and_driver_are_required() {
         assert!(parse_words(&["test", "--driver", "rust"]).is_err());
         assert!(parse_words(&["run", "--kernel", "test"]).is_err());
+        assert!(parse_words(&["soak", "--kernel", "test", "--driver", "c"]).is_err());
+    }
+
+    #[test]
+    fn a_soak_is_as_long_as_it_is_told() {
+        let words = [
+            "soak",
+            "--kernel",
+            "debug",
+            "--driver",
+            "rust",
+            "--seconds",
+            "600",
+        ];
+        let Ok(Command::Test(args)) = parse_words(&words) else {
+            panic!("not a test command");
+        };
+        assert_eq!(args.soak_seconds, Some(600));
+        assert!(parse_words(&[
+            "test",
+            "--kernel",
+            "test",
+            "--driver",
+            "c",
+            "--seconds",
+            "1"
+        ])
+        .is_err());
     }
 }

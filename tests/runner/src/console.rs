@@ -14,11 +14,10 @@ const PANICKED: &str = "rust_kernel: panicked";
 const ALARMS: &[&str] = &[
     "WARNING: CPU",
     "WARNING: at ",
-    "WARNING: possible",
-    "WARNING: suspicious",
-    "WARNING: inconsistent",
-    "WARNING: held lock",
+    "] WARNING: ",
     "BUG: ",
+    // A slab object that is damaged: `BUG kmalloc-64 (Not tainted): Poison overwritten`.
+    "] BUG ",
     "kernel BUG at",
     "Oops: ",
     "Oops[",
@@ -33,6 +32,10 @@ const ALARMS: &[&str] = &[
     "soft lockup",
     "refcount_t: ",
     "UBSAN: ",
+    "ODEBUG: ",
+    "INFO: trying to register non-static key",
+    "turning off the locking correctness validator",
+    "lockdep is turned off",
     "kmemleak: ",
     "DMA-API: ",
     "Trying to vfree() nonexistent",
@@ -138,6 +141,14 @@ mod tests {
             "[    3.1] WARNING: drivers/infiniband/hw/efa/efa_ah_cache.c:37 at efa_ah_cache_entry_free+0x2a/0x30",
             "[    3.1] BUG: kernel NULL pointer dereference, address: 0000000000000008",
             "[  243.0] INFO: task python3:99 blocked for more than 120 seconds.",
+            "[    3.1] WARNING: possible circular locking dependency detected",
+            "[    3.1] WARNING: bad unlock balance detected!",
+            "[    3.1] BUG: KASAN: slab-use-after-free in efa_x+0x1/0x2",
+            "[    3.1] BUG kmalloc-64 (Not tainted): Poison overwritten",
+            "[    3.1] UBSAN: shift-out-of-bounds in x.c:1:2",
+            "[    3.1] ODEBUG: free active (active state 0) object: 00000000 object type: work_struct",
+            "[    3.1] DMA-API: efa 0000:01:00.0: device driver has pending DMA allocations",
+            "[    3.1] kmemleak: 1 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
         ] {
             let log = format!("[    1.0] fine\n{line}\n[    4.0] more\n");
             assert_eq!(alarm(&log).as_deref(), Some(line));
@@ -155,7 +166,7 @@ mod tests {
 
     #[test]
     fn ordinary_errors_are_no_alarm() {
-        let log = "efa 0000:01:00.0: Failed to create ah [-22]\nwarning: something small\n";
+        let log = "[    3.1] efa 0000:01:00.0: Failed to create ah [-22]\n[    3.1] warning: something small, DEBUG on\n";
         assert_eq!(alarm(log), None);
     }
 

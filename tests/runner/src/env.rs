@@ -66,6 +66,8 @@ pub struct Env {
     guest_root_13: PathBuf,
     /// The virtual device's program.
     pub vefa: PathBuf,
+    /// What the names of results begin with.
+    pub label: &'static str,
 }
 
 impl Env {
@@ -83,6 +85,7 @@ impl Env {
             guest_root: variable("EFA_GUEST_ROOT")?,
             guest_root_13: variable("EFA_GUEST_ROOT_13")?,
             vefa: variable("EFA_VEFA")?,
+            label: "",
             tree,
         })
     }
@@ -115,7 +118,8 @@ impl Env {
 
     /// Where a failing test leaves its logs.
     pub fn results(&self, test: &str) -> PathBuf {
-        self.tree.join("build/results").join(test)
+        let name = format!("{}{test}", self.label);
+        self.tree.join("build/results").join(name)
     }
 }
 

@@ -20,6 +20,7 @@ mod process;
 mod report;
 mod stage;
 mod suites;
+mod variant;
 mod vefa;
 mod vm;
 

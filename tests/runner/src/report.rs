@@ -61,6 +61,8 @@ pub struct Report {
     planned: usize,
     tests: Vec<Test>,
     pub differences: Vec<Difference>,
+    /// What the names of results begin with.
+    pub label: &'static str,
 }
 
 impl Report {
@@ -70,6 +72,7 @@ impl Report {
             planned: 0,
             tests: Vec::new(),
             differences: Vec::new(),
+            label: "",
         }
     }
 
@@ -86,7 +89,7 @@ impl Report {
     /// Records a result and shows it.
     pub fn record(&mut self, name: &str, status: Status, seconds: f64) {
         self.tests.push(Test {
-            name: name.to_string(),
+            name: format!("{}{name}", self.label),
             status,
             seconds,
         });
@@ -107,7 +110,7 @@ impl Report {
 
     /// Runs `body` and records what it returns under `name`; an error is a failure.
     pub fn time(&mut self, name: &str, body: impl FnOnce() -> Result<Status>) {
-        self.note(&format!("running {name}"));
+        self.note(&format!("running {}{name}", self.label));
         let start = Instant::now();
         let status = body().unwrap_or_else(|error| Status::Failed(format!("{error:#}")));
         self.record(name, status, start.elapsed().as_secs_f64());

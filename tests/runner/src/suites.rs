@@ -8,6 +8,7 @@ mod lint;
 mod mutation;
 mod rdma_core;
 mod setup;
+mod soak;
 mod stock;
 
 use anyhow::{bail, Result};
@@ -15,8 +16,9 @@ use anyhow::{bail, Result};
 use crate::cli::{Driver, TestArgs};
 use crate::env::Env;
 use crate::known::Known;
-use crate::manifest::Manifest;
+use crate::manifest::{Machine, Manifest};
 use crate::report::Report;
+use crate::variant::Variant;
 
 /// What every suite works with.
 pub struct Context<'a> {
@@ -24,22 +26,31 @@ pub struct Context<'a> {
     pub args: &'a TestArgs,
     pub manifest: Manifest,
     pub report: Report,
+    variant: &'static Variant,
 }
 
 impl Context<'_> {
     /// Whether a test of this name was asked for.
     fn selects(&self, name: &str) -> bool {
-        name.starts_with(&self.args.prefix)
+        self.variant.selects(&self.args.prefix, name)
     }
 
     /// Whether a suite whose tests are not known yet may hold one that was asked for.
     fn may_select(&self, suite: &str) -> bool {
-        may_select(&self.args.prefix, suite)
+        self.variant.may_select(&self.args.prefix, suite)
     }
-}
 
-fn may_select(prefix: &str, suite: &str) -> bool {
-    suite.starts_with(prefix) || prefix.starts_with(suite)
+    /// The machine of this name, as it is in the variant at hand.
+    fn machine(&self, name: &str) -> Machine {
+        self.variant.of(self.manifest.machine(name))
+    }
+
+    /// From here on machines and the names of results are the variant's.
+    fn become_variant(&mut self, variant: &'static Variant) {
+        self.variant = variant;
+        self.env.label = variant.label;
+        self.report.label = variant.label;
+    }
 }
 
 /// Runs the selected tests.
@@ -56,32 +67,63 @@ pub fn run(args: &TestArgs) -> Result<bool> {
         args,
         manifest,
         report: Report::new(),
+        variant: &Variant::AS_TOLD,
     };
 
     // What an earlier run left would pass for this one's.
     drop(std::fs::remove_dir_all(
         context.env.tree.join("build/results"),
     ));
-    let lints = lint::plan(&context);
-    let scripts = setup::plan(&context)?;
-    let mutations = mutation::plan(&context)?;
-    let guests = guest::plan(&context);
-    let planned = lints.len() + scripts.len() + mutations.len() + guests.len();
-    context.report.plan(planned);
-
-    lint::run(&mut context, &lints);
-    cargo::run(&mut context);
-    setup::run(&mut context, &scripts);
-    if args.driver == Driver::Rust && args.kernel != "stock" {
-        kunit::run(&mut context);
-        mutation::run(&mut context, &mutations);
-    }
-    guest::run(&mut context, &guests, &known);
-    rdma_core::run(&mut context, &known);
-    if args.driver == Driver::Rust {
-        stock::run(&mut context);
+    if let Some(seconds) = args.soak_seconds {
+        soak::run(&mut context, seconds);
+    } else if args.every_machine {
+        run_on_every_machine(&mut context, &known);
+    } else {
+        run_all(&mut context, &known)?;
     }
     finish(&context)
+}
+
+fn run_all(context: &mut Context, known: &Known) -> Result<()> {
+    let lints = lint::plan(context);
+    let scripts = setup::plan(context)?;
+    let mutations = mutation::plan(context)?;
+    context
+        .report
+        .plan(lints.len() + scripts.len() + mutations.len());
+
+    lint::run(context, &lints);
+    cargo::run(context);
+    setup::run(context, &scripts);
+    let ours = context.args.driver == Driver::Rust;
+    if ours && context.args.kernel != "stock" {
+        kunit::run(context);
+        mutation::run(context, &mutations);
+    }
+    run_guests(context, known);
+    if ours {
+        stock::run(context);
+    }
+    Ok(())
+}
+
+fn run_on_every_machine(context: &mut Context, known: &Known) {
+    for variant in &Variant::DEBUG {
+        context.become_variant(variant);
+        // The module's own tests use no device that could stand behind an IOMMU.
+        if context.args.driver == Driver::Rust && !variant.iommu {
+            kunit::run(context);
+        }
+        run_guests(context, known);
+    }
+}
+
+/// The tests that use a device in a guest.
+fn run_guests(context: &mut Context, known: &Known) {
+    let guests = guest::plan(context);
+    context.report.plan(guests.len());
+    guest::run(context, &guests, known);
+    rdma_core::run(context, known);
 }
 
 fn finish(context: &Context) -> Result<bool> {
@@ -93,17 +135,4 @@ fn finish(context: &Context) -> Result<bool> {
         context.report.write_json(path)?;
     }
     Ok(context.report.all_passed())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::may_select;
-
-    #[test]
-    fn a_prefix_selects_its_suite_and_no_other() {
-        assert!(may_select("", "kunit."));
-        assert!(may_select("kunit.efa_crc", "kunit."));
-        assert!(may_select("ku", "kunit."));
-        assert!(!may_select("field.A6", "kunit."));
-    }
 }

@@ -55,6 +55,8 @@ pub struct Vm {
     dir: Scratch,
     /// How many times as long as it says a request may take.
     patience: u32,
+    /// Whether the kernel's checkers are in it.
+    pub checks: bool,
 }
 
 /// What one test program in the guest came to.
@@ -106,6 +108,7 @@ impl Vm {
             console,
             dir,
             patience,
+            checks: boot.kernel.checks,
         })
     }
 

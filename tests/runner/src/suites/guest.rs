@@ -131,7 +131,7 @@ impl Machines {
             test.machine,
             driver.name()
         ));
-        let machine = context.manifest.machine(&test.machine);
+        let machine = context.machine(&test.machine);
         let vm = Vm::boot(
             &context.env,
             &Boot {
@@ -145,23 +145,55 @@ impl Machines {
         Ok(())
     }
 
-    /// Powers the machine off. All its tests passed, or it would be gone: an alarm that is on its
-    /// console all the same came after the test that caused it.
     fn stop(&mut self, context: &mut Context) {
-        let Some((vm, driver, machine)) = self.vm.take() else {
-            return;
-        };
-        if let Some(line) = vm.alarm() {
-            let name = format!("{}.kernel.{machine}", driver.name());
-            let status = Status::Failed(format!("the kernel complains between tests: {line}"));
-            context.report.record(&name, status, 0.0);
-        }
-        if let Err(error) = vm.shut_down() {
-            context
-                .report
-                .note(&format!("a machine did not power off: {error:#}"));
+        if let Some((vm, driver, machine)) = self.vm.take() {
+            retire(context, vm, driver, &machine);
         }
     }
+}
+
+/// Powers a machine off, after a last look at its kernel. All its tests passed, or it would be gone:
+/// an alarm that is on its console all the same came after the test that caused it.
+pub fn retire(context: &mut Context, mut vm: Vm, driver: Driver, machine: &str) {
+    let name = format!("{}.kernel.{machine}", driver.name());
+    let start = Instant::now();
+    let verdict = match vm.alarm() {
+        Some(line) => Some(Status::Failed(format!(
+            "the kernel complains between tests: {line}"
+        ))),
+        None => ask_checkers(&mut vm, driver, &name),
+    };
+    if let Some(status) = verdict {
+        if status != Status::Passed {
+            drop(vm.save_logs(&context.env.results(&name)));
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        context.report.record(&name, status, seconds);
+    }
+    if let Err(error) = vm.shut_down() {
+        context
+            .report
+            .note(&format!("a machine did not power off: {error:#}"));
+    }
+}
+
+/// What the kernel's checkers say once the driver is gone; `None` where it has none.
+fn ask_checkers(vm: &mut Vm, driver: Driver, name: &str) -> Option<Status> {
+    if !vm.checks {
+        return None;
+    }
+    let outcome = vm.call(&Request {
+        name,
+        run: "checkers.nothing_is_left",
+        driver: driver.name(),
+        size: "short",
+        timeout: CHECKERS_SECONDS,
+        args: Value::Null,
+    });
+    Some(match outcome {
+        Ok(outcome) => judge(&outcome).0,
+        Err(error) => Status::Failed(format!("{error:#}")),
+    })
 }
 
 fn request<'a>(context: &Context, test: &'a GuestTest, driver: Driver) -> Request<'a> {
@@ -181,7 +213,7 @@ fn request<'a>(context: &Context, test: &'a GuestTest, driver: Driver) -> Reques
 
 /// The test's status, and whether the machine can take another test. A kernel that complained is
 /// not trusted with a second one.
-fn judge(outcome: &Outcome) -> (Status, bool) {
+pub fn judge(outcome: &Outcome) -> (Status, bool) {
     if let Some(line) = alarm(&outcome.kernel_log) {
         let program = match outcome.reply.status.as_str() {
             "passed" => String::new(),
@@ -221,6 +253,8 @@ fn save_failure(
     };
     Status::Failed(format!("{reason} ({saved})"))
 }
+
+const CHECKERS_SECONDS: u64 = 60;
 
 /// How long a machine may take for one case of a larger program.
 pub const CASE_LIMIT: Duration = Duration::from_secs(300);

@@ -25,7 +25,8 @@ pub fn run(context: &mut Context) {
     }
     context.report.note("booting for the module's KUnit suites");
     let start = Instant::now();
-    let (log, loaded) = load(&context.env, &context.env.kernel)
+    let machine = context.variant.of(Machine::default());
+    let (log, loaded) = load(&context.env, &context.env.kernel, &machine)
         .unwrap_or_else(|error| (String::new(), Status::Failed(format!("{error:#}"))));
     let report = parse(&log);
     let trouble = match loaded {
@@ -58,13 +59,13 @@ pub fn run(context: &mut Context) {
 }
 
 /// Loads the module in a guest of its own; the kernel log, and whether the loading went well.
-pub fn load(env: &Env, kernel: &Kernel) -> Result<(String, Status)> {
+pub fn load(env: &Env, kernel: &Kernel, machine: &Machine) -> Result<(String, Status)> {
     let mut vm = Vm::boot(
         env,
         &Boot {
             kernel,
             driver: Driver::Rust,
-            machine: &Machine::default(),
+            machine,
             kunit: true,
         },
     )?;

@@ -11,6 +11,7 @@ use super::{kunit, Context};
 use crate::cli::{Driver, Size};
 use crate::env::{Env, Kernel};
 use crate::ktap::{parse, CaseResult, Report};
+use crate::manifest::Machine;
 use crate::module;
 use crate::mutations::{read, Mutation};
 use crate::report::Status;
@@ -49,7 +50,7 @@ fn is_noticed(env: &Env, mutation: &Mutation, changed: &str) -> Result<Status> {
         efa_module,
         ..env.kernel.clone()
     };
-    let (log, _) = kunit::load(env, &kernel)?;
+    let (log, _) = kunit::load(env, &kernel, &Machine::default())?;
     Ok(judge(&parse(&log), &mutation.fails))
 }
 

@@ -72,7 +72,7 @@ fn run_on(context: &Context, driver: Driver, modules: &[&str]) -> Vec<(String, S
     let boot = Boot {
         kernel: &context.env.kernel,
         driver,
-        machine: &context.manifest.machine("default"),
+        machine: &context.machine("default"),
         kunit: false,
     };
     let mut vm = match Vm::boot(&context.env, &boot) {
