@@ -3,6 +3,7 @@
 
 mod counter;
 mod cq;
+mod eq;
 mod header;
 mod mr;
 mod qp;
@@ -10,16 +11,16 @@ mod qp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use vefa_spec::commands::{
-    CreateAhCmd, CreateEqCmd, CreateEventCounterCmd, DeallocPdCmd, DeallocUarCmd, DeregMrCmd,
-    DestroyAhCmd, DestroyCqCmd, DestroyEqCmd, DestroyEventCounterCmd, DestroyQpCmd, QueryQpCmd,
+    CreateAhCmd, CreateEventCounterCmd, DeallocPdCmd, DeallocUarCmd, DeregMrCmd, DestroyAhCmd,
+    DestroyCqCmd, DestroyEqCmd, DestroyEventCounterCmd, DestroyQpCmd, QueryQpCmd,
 };
-use vefa_spec::constants as c;
 use vefa_spec::features::{AenqConfig, GetFeatureCmd, GetSetFeatureCommonDesc, SetFeatureCmd};
 use vefa_spec::stats::GetStatsCmd;
 use vefa_spec::{Layout, Wire};
 
 pub(crate) use counter::{AttachCounter, ModifyCounter};
 pub(crate) use cq::CreateCq;
+pub(crate) use eq::CreateEq;
 pub(crate) use header::{entry_size, Header};
 pub(crate) use mr::{PageList, RegMr};
 pub(crate) use qp::{CreateQp, ModifyQp};
@@ -74,13 +75,7 @@ pub(crate) enum Command {
     DeallocUar {
         uar: u16,
     },
-    CreateEq {
-        depth: u16,
-        vector: u16,
-        entry_words: u8,
-        event_bitmask: u32,
-        base: u64,
-    },
+    CreateEq(CreateEq),
     DestroyEq {
         eq: u16,
     },
@@ -175,7 +170,7 @@ impl Command {
                 let cmd: DeallocUarCmd = decode(&DeallocUarCmd::LAYOUT, payload)?;
                 Self::DeallocUar { uar: cmd.uar }
             }
-            Some(Opcode::CreateEq) => Self::parse_create_eq(payload)?,
+            Some(Opcode::CreateEq) => Self::CreateEq(CreateEq::parse(payload)?),
             Some(Opcode::DestroyEq) => {
                 let cmd: DestroyEqCmd = decode(&DestroyEqCmd::LAYOUT, payload)?;
                 Self::DestroyEq { eq: cmd.eqn }
@@ -249,22 +244,6 @@ impl Command {
                 has_control_buffer: header.has_control_buffer,
             },
             _ => Self::SetFeature { feature },
-        })
-    }
-
-    fn parse_create_eq(payload: &[u8]) -> Result<Self, Breach> {
-        let cmd: CreateEqCmd = decode(&CreateEqCmd::LAYOUT, payload)?;
-        let words = cmd.caps & c::CREATE_EQ_CMD_ENTRY_SIZE_WORDS_MASK as u8;
-        if words != cmd.caps || cmd.event_bitmask & !c::CREATE_EQ_CMD_COMPLETION_EVENTS_MASK != 0 {
-            let text = "create_eq: reserved bits are set";
-            return Err(Breach::new(Rule::CommandReserved, text));
-        }
-        Ok(Self::CreateEq {
-            depth: cmd.depth,
-            vector: u16::from(cmd.msix_vec),
-            entry_words: words,
-            event_bitmask: cmd.event_bitmask,
-            base: address(cmd.ba),
         })
     }
 }

@@ -118,13 +118,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             Command::DestroyAh { pd, ah } => self.destroy_ah(pd, ah),
             Command::AllocUar {} => self.alloc_uar(),
             Command::DeallocUar { uar } => self.dealloc_uar(uar),
-            Command::CreateEq {
-                depth,
-                vector,
-                entry_words,
-                base,
-                ..
-            } => self.create_eq(entry_words, vector, depth, base),
+            Command::CreateEq(command) => self.create_eq(&command),
             Command::DestroyEq { eq } => self.destroy_eq(eq),
             Command::CreateCq(command) => self.create_cq(&command),
             Command::DestroyCq { cq } => self.destroy_cq(cq),

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The device's live resources, and who owns them.
 
-#![allow(dead_code)]
-
 mod ah;
 mod counter;
 mod cq;

@@ -114,6 +114,8 @@ rules! {
     EqEntrySize = "eq-entry-size";
     /// An event queue uses a completion vector: 1 or above.
     EqVector = "eq-vector";
+    /// CQs report to event queues on which completion events are enabled.
+    EqCompletions = "eq-completions";
     /// What needs a capability is asked of devices that have it.
     CapabilityAbsent = "capability-absent";
     /// CQs that a command names exist.

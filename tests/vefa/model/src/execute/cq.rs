@@ -100,7 +100,10 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     /// Depth and request ids are a program's choice, which a driver may pass on.
     fn check_cq(&self, command: &CreateCq) -> Result<(), Refusal> {
         if let Some(eqn) = command.eq {
-            self.eq(eqn)?;
+            if !self.eq(eqn)?.completions {
+                let text = format!("create_cq for event queue {eqn}, which hears of none");
+                return Err(Refusal::illegal(Rule::EqCompletions, text));
+            }
         }
         if command.is_virtual {
             return Err(Status::IllegalParameter.into());

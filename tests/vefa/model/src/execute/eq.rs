@@ -5,6 +5,7 @@ use vefa_spec::commands::CreateEqResp;
 use vefa_spec::entries::Eqe;
 
 use super::{Answer, Outcome, Refusal};
+use crate::command::CreateEq;
 use crate::host::{GuestMemory, IrqSink, LlqMemory};
 use crate::names::Status;
 use crate::objects::EventQueue;
@@ -13,16 +14,11 @@ use crate::rules::Rule;
 use crate::EfaModel;
 
 impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
-    pub(super) fn create_eq(
-        &mut self,
-        entry_words: u8,
-        vector: u16,
-        depth: u16,
-        base: u64,
-    ) -> Outcome {
-        let size = u32::from(entry_words) * 4;
-        if size as usize != Eqe::LAYOUT.size {
-            let text = format!("create_eq with elements of {entry_words} words");
+    pub(super) fn create_eq(&mut self, command: &CreateEq) -> Outcome {
+        let (depth, vector) = (command.depth, command.vector);
+        let size = u16::from(command.entry_words) * 4;
+        if usize::from(size) != Eqe::LAYOUT.size {
+            let text = format!("create_eq with elements of {} words", command.entry_words);
             return Err(Refusal::illegal(Rule::EqEntrySize, text));
         }
         let depth_limit = self.config.max_eq_depth;
@@ -34,10 +30,14 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             let text = format!("create_eq on vector {vector}");
             return Err(Refusal::illegal(Rule::EqVector, text));
         }
-        let ring = Ring::new("EQ", base, depth.into(), size, Eqe::LAYOUT.size as u16)?;
+        let bytes = u64::from(depth) * u64::from(size);
+        self.bus
+            .check(self.config.dma_addr_width, command.base, bytes)?;
+        let ring = Ring::new("EQ", command.base, depth.into(), size.into(), size)?;
+        let eq = EventQueue::new(vector, ring, command.completions());
         let eqn = self
             .objects
-            .create_eq(self.config.max_eq, EventQueue::new(vector, ring))
+            .create_eq(self.config.max_eq, eq)
             .ok_or(Status::ResourceAllocationFailure)?;
         let response = CreateEqResp {
             eqn,
@@ -57,12 +57,11 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         Ok(Answer::default())
     }
 
-    /// Whether an event queue exists.
-    pub(super) fn eq(&self, eqn: u16) -> Result<(), Refusal> {
-        if self.objects.eqs.contains_key(&eqn) {
-            return Ok(());
-        }
-        let text = format!("event queue {eqn} does not exist");
-        Err(Refusal::illegal(Rule::EqUnknown, text))
+    /// The event queue that a command names, if it exists.
+    pub(super) fn eq(&self, eqn: u16) -> Result<&EventQueue, Refusal> {
+        self.objects.eqs.get(&eqn).ok_or_else(|| {
+            let text = format!("event queue {eqn} does not exist");
+            Refusal::illegal(Rule::EqUnknown, text)
+        })
     }
 }

@@ -104,6 +104,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             qp_state: qp.state.number(),
             qkey: qp.qkey,
             sq_psn: qp.sq_psn,
+            sq_draining: qp.is_draining().into(),
             rnr_retry: qp.rnr_retry,
             ..QueryQpResp::default()
         };

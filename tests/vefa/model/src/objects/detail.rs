@@ -80,6 +80,7 @@ fn eq(eq: &EventQueue) -> Value {
         "vector": eq.vector,
         "depth": eq.ring.depth(),
         "base": eq.ring.base(),
+        "completions": eq.completions,
         "armed": eq.armed,
     })
 }
@@ -108,6 +109,7 @@ fn qp(qp: &Qp) -> Value {
         "qkey": qp.qkey,
         "sq_psn": qp.sq_psn,
         "rnr_retry": qp.rnr_retry,
+        "notify_drained": qp.notify_drained,
         "sl": qp.sl,
         "send_cq": qp.send_cq.cq,
         "send_sub_cq": qp.send_cq.sub,

@@ -9,6 +9,8 @@ pub(crate) struct EventQueue {
     pub vector: u16,
     /// Its elements.
     pub ring: Ring,
+    /// Whether completion events are enabled on it.
+    pub completions: bool,
     /// Whether the next event raises the interrupt.
     pub armed: bool,
     /// Whether an event was written since the last interrupt.
@@ -16,10 +18,11 @@ pub(crate) struct EventQueue {
 }
 
 impl EventQueue {
-    pub fn new(vector: u16, ring: Ring) -> Self {
+    pub fn new(vector: u16, ring: Ring, completions: bool) -> Self {
         Self {
             vector,
             ring,
+            completions,
             armed: false,
             pending: false,
         }

@@ -87,6 +87,13 @@ pub(crate) struct Qp {
     pub work: Work,
 }
 
+impl Qp {
+    /// Whether the send queue was told to drain, and has not.
+    pub fn is_draining(&self) -> bool {
+        self.state == QpState::Sqd && !self.work.messages.is_empty()
+    }
+}
+
 /// All live queue pairs, by number.
 #[derive(Debug, Default)]
 pub(crate) struct QueuePairs {
@@ -139,10 +146,6 @@ impl QueuePairs {
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Qp> {
         self.live.values()
-    }
-
-    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Qp> {
-        self.live.values_mut()
     }
 
     /// Destroys all; numbers go on where they were.

@@ -2,13 +2,13 @@
 //! CQs: sub-CQs, doorbells, events, and who uses whom.
 
 use serde_json::json;
-use vefa_model::names::{Feature, QpType, Status};
+use vefa_model::names::{Feature, Opcode, QpType, Status};
 use vefa_model::rules::Rule;
 use vefa_model::Config;
-use vefa_spec::commands::CreateCqCmd;
+use vefa_spec::commands::{CreateCqCmd, CreateEqCmd, CreateEqResp};
 
 use crate::driver::{versions, Driver, BUFFER};
-use crate::verbs::{cq_command, qp_command};
+use crate::verbs::{address, cq_command, qp_command};
 
 const ILLEGAL: Status = Status::IllegalParameter;
 
@@ -100,6 +100,27 @@ fn an_event_queue_outlives_the_cqs_that_report_to_it() {
     driver.destroy_eq(eqn).unwrap();
     assert_eq!(driver.create_cq(&command), Err(ILLEGAL));
     assert_eq!(driver.broken(), [Rule::EqUnknown]);
+}
+
+#[test]
+fn a_cq_reports_to_an_event_queue_that_hears_of_completions() {
+    let mut driver = Driver::default_up();
+    let uar = driver.alloc_uar().unwrap();
+    let deaf = CreateEqCmd {
+        depth: 16,
+        msix_vec: 1,
+        caps: 4,
+        ba: address(BUFFER),
+        ..Default::default()
+    };
+    let entry = driver.command(Opcode::CreateEq, &deaf.encode()).unwrap();
+    let command = CreateCqCmd {
+        cq_caps_1: 1 << 5,
+        eqn: CreateEqResp::parse(&entry).unwrap().eqn,
+        ..cq_command(uar)
+    };
+    assert_eq!(driver.create_cq(&command), Err(ILLEGAL));
+    assert_eq!(driver.broken(), [Rule::EqCompletions]);
 }
 
 #[test]
