@@ -40,7 +40,14 @@ impl Memory {
         let start = iova.checked_sub(MEMORY_BASE).ok_or(error)?;
         let start = usize::try_from(start).map_err(|_| error)?;
         let end = start.checked_add(len).ok_or(error)?;
-        (end <= MEMORY_SIZE).then_some(start..end).ok_or(error)
+        let size = self.0.borrow().len();
+        (end <= size).then_some(start..end).ok_or(error)
+    }
+
+    /// Takes away the memory from `iova` on.
+    pub fn cut(&self, iova: u64) {
+        let len = (iova - MEMORY_BASE) as usize;
+        self.0.borrow_mut().truncate(len);
     }
 
     pub fn get<const N: usize>(&self, iova: u64) -> [u8; N] {
@@ -71,6 +78,13 @@ pub struct Llq(Rc<RefCell<Vec<u8>>>);
 impl Llq {
     fn new(size: u64) -> Self {
         Self(Rc::new(RefCell::new(vec![0; size as usize])))
+    }
+}
+
+impl Llq {
+    pub fn write(&self, offset: u64, bytes: &[u8]) {
+        let start = offset as usize;
+        self.0.borrow_mut()[start..start + bytes.len()].copy_from_slice(bytes);
     }
 }
 
@@ -113,7 +127,6 @@ pub struct Completion {
 
 pub struct Driver {
     pub model: EfaModel<Memory, Interrupts, Llq>,
-    #[allow(dead_code)]
     pub llq: Llq,
     pub memory: Memory,
     pub interrupts: Interrupts,

@@ -16,4 +16,5 @@ mod memory_regions;
 mod queue_pairs;
 mod registers;
 mod resources;
+mod traffic;
 mod verbs;

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Tests of the data path: two devices, or one, whose queue pairs exchange
+//! messages; the data is checked.
+
+mod datagrams;
+mod errors;
+mod events;
+mod rdma;
+mod sends;
+mod side;
