@@ -50,6 +50,22 @@ int rdma_shim_dma_mapping_error(struct device *dev, dma_addr_t addr);
 pgprot_t rdma_shim_vma_noncached(const struct vm_area_struct *vma);
 pgprot_t rdma_shim_vma_writecombine(const struct vm_area_struct *vma);
 
+/* Methods that drivers add to the verbs. */
+struct uverbs_attr_bundle;
+
+void *rdma_shim_uverbs_attr_object(struct uverbs_attr_bundle *attrs, u16 attr);
+
+/* Memory of user space. */
+struct ib_block_iter;
+struct ib_umem;
+
+u64 rdma_shim_umem_dma_address(struct ib_umem *umem);
+bool rdma_shim_umem_is_contiguous(struct ib_umem *umem);
+size_t rdma_shim_umem_num_dma_blocks(struct ib_umem *umem, unsigned long size);
+void rdma_shim_umem_blocks_start(struct ib_block_iter *iter, struct ib_umem *umem,
+				 unsigned long size);
+bool rdma_shim_umem_blocks_next(struct ib_block_iter *iter, u64 *address);
+
 /* For the test that the bindings match the C compiler's layouts (KUnit only). */
 struct rdma_shim_layout {
 	const char *name;

@@ -19,6 +19,7 @@ mod ah;
 mod cq;
 mod device;
 mod mmap;
+mod mr;
 mod pd;
 mod port;
 mod stats;
@@ -33,7 +34,8 @@ use crate::{
         self,
         Bundle,
         Udata, //
-    }, //
+    },
+    uverbs::DriverMethods, //
 };
 use core::{
     marker::PhantomData,
@@ -67,6 +69,7 @@ struct Callbacks<P: Provider>(PhantomData<P>);
 /// core with `EOPNOTSUPP`.
 pub struct Operations<P: Provider> {
     raw: bindings::ib_device_ops,
+    methods: Option<DriverMethods>,
     _provider: PhantomData<fn() -> P>,
 }
 
@@ -76,7 +79,22 @@ impl<P: Provider> Operations<P> {
     pub const fn new() -> Self {
         Self {
             raw: Callbacks::<P>::BASE,
+            methods: None,
             _provider: PhantomData,
+        }
+    }
+
+    /// Adds methods that are the driver's own.
+    pub const fn with_driver_methods(mut self, methods: DriverMethods) -> Self {
+        self.methods = Some(methods);
+        self
+    }
+
+    /// The table of the driver's own methods, null where it has none.
+    pub(crate) const fn methods(&self) -> *const bindings::uapi_definition {
+        match self.methods {
+            Some(methods) => methods.as_raw(),
+            None => core::ptr::null(),
         }
     }
 

@@ -35,6 +35,28 @@ impl Reason {
         Self::of_bundle(unsafe { &*udata::bundle(udata) })
     }
 
+    /// The same for an object whose creating call may have no private part, and so look like one
+    /// that destroys it.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::of_call`]; and `uobject` is what user space knows the object as, which the core
+    /// keeps others from using meanwhile.
+    pub(crate) unsafe fn of_call_and_object(
+        udata: *mut bindings::ib_udata,
+        uobject: *mut bindings::ib_uobject,
+    ) -> Self {
+        // SAFETY: By the safety requirements the object is valid, and nobody else adds it to a
+        // list or takes it out.
+        let is_listed = unsafe { is_in_list(&raw const (*uobject).list) };
+        // A context has an object in its list from when the creating call succeeded.
+        if !is_listed {
+            return Self::Cleanup;
+        }
+        // SAFETY: As required here.
+        unsafe { Self::of_call(udata) }
+    }
+
     fn of_bundle(bundle: &Bundle) -> Self {
         let is_system_call = !bundle.method_elm.is_null() || bundle.ucore.inlen != 0;
         // No method that destroys an object has a private part; each that creates one has.
@@ -47,6 +69,18 @@ impl Reason {
             Self::Cleanup
         }
     }
+}
+
+/// Says whether a link of a list is in one.
+///
+/// # Safety
+///
+/// `link` is initialised, and stays in its list or out of all lists meanwhile.
+unsafe fn is_in_list(link: *const bindings::list_head) -> bool {
+    // SAFETY: By the safety requirements. Others may change the pointer, while they add and take
+    // out neighbours, but not to the link itself.
+    let next = unsafe { (&raw const (*link).next).read_volatile() };
+    !core::ptr::eq(next, link)
 }
 
 #[kernel::macros::kunit_tests(rdma_destroy)]
@@ -86,5 +120,24 @@ mod tests {
             bundle.uobject = ptr::dangling_mut();
         });
         assert_eq!((ioctl, write), (Reason::Cleanup, Reason::Cleanup));
+    }
+
+    #[test]
+    fn an_object_that_no_context_has_yet_is_cleanup() {
+        for (is_listed, expected) in [(true, Reason::Request), (false, Reason::Cleanup)] {
+            let mut bundle = Bundle {
+                method_elm: ptr::dangling(),
+                ..Default::default()
+            };
+            let mut object = bindings::ib_uobject::default();
+            let mut head = bindings::list_head::default();
+            let own = &raw mut object.list;
+            object.list.next = if is_listed { &raw mut head } else { own };
+            // SAFETY: Both are valid, and nobody else knows of them.
+            let reason = unsafe {
+                Reason::of_call_and_object(&raw mut bundle.driver_udata, &raw mut object)
+            };
+            assert_eq!(reason, expected);
+        }
     }
 }

@@ -164,6 +164,7 @@ impl<'a, P: Provider> Registration<'a, P> {
             (*ibdev).node_guid = identity.node_guid;
             (*ibdev).phys_port_cnt = identity.ports;
             (*ibdev).num_comp_vectors = vectors;
+            (*ibdev).driver_def = P::OPERATIONS.methods();
             (*(&raw mut (*ibdev).__bindgen_anon_1).cast::<bindings::device>()).parent =
                 dev_as_raw(parent);
             bindings::ib_set_device_ops(ibdev, P::OPERATIONS.as_raw());

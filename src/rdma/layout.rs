@@ -35,6 +35,8 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         ops,
         num_comp_vectors,
         __bindgen_anon_1 as "dev",
+        dma_device,
+        driver_def,
         node_guid,
         node_type,
         phys_port_cnt,
@@ -52,6 +54,7 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         create_user_cq,
         dealloc_pd,
         dealloc_ucontext,
+        dereg_mr,
         destroy_ah,
         destroy_cq,
         disassociate_ucontext,
@@ -66,6 +69,8 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         query_pkey,
         query_port,
         query_port_speed,
+        reg_user_mr,
+        reg_user_mr_dmabuf,
         size_ib_ah,
         size_ib_cq,
         size_ib_pd,
@@ -119,9 +124,16 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         uobject,
         method_elm,
     }
-    uverbs_attr_bundle {}
     rdma_user_mmap_entry {
         start_pgoff,
+    }
+    uverbs_attr_bundle {
+        __bindgen_anon_1 as "hdr",
+    }
+    uapi_definition {
+    }
+    ib_uobject {
+        list,
     }
     ib_ucontext {
         device,
@@ -143,6 +155,22 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         cqe,
         comp_vector,
         flags,
+    }
+    ib_mr {
+        device,
+        lkey,
+        rkey,
+        iova,
+        length,
+        __bindgen_anon_1 as "uobject",
+    }
+    ib_umem {
+        ibdev,
+    }
+    ib_umem_dmabuf {
+        umem,
+    }
+    ib_block_iter {
     }
     rdma_ah_init_attr {
         ah_attr,

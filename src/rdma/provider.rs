@@ -12,11 +12,17 @@
 
 mod cq;
 mod mmap;
+mod mr;
 mod port_counters;
 
 pub use self::{
     cq::CompletionQueues,
     mmap::UserMmap,
+    mr::{
+        MemoryRegions,
+        MrRequest,
+        NewMr, //
+    },
     port_counters::PortCounters, //
 };
 pub use crate::callbacks::Operations;

@@ -30,6 +30,8 @@ pub mod rhashtable;
 pub mod stats;
 pub mod sync;
 pub mod udata;
+pub mod umem;
+pub mod uverbs;
 pub mod wire;
 
 /// The prefix of this crate's log lines, as the module's root has it.

@@ -3,7 +3,9 @@
  * Sizes and offsets, as the C compiler has them, of what crate rdma uses of the
  * RDMA core's structures: src/rdma/layout.rs compares them with its bindings.
  */
+#include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/iter.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "rdma_shims.h"
@@ -16,6 +18,8 @@ static const struct rdma_shim_layout layouts[] = {
 	OFFSET(ib_device, ops),
 	OFFSET(ib_device, num_comp_vectors),
 	OFFSET(ib_device, dev),
+	OFFSET(ib_device, dma_device),
+	OFFSET(ib_device, driver_def),
 	OFFSET(ib_device, node_guid),
 	OFFSET(ib_device, node_type),
 	OFFSET(ib_device, phys_port_cnt),
@@ -33,6 +37,7 @@ static const struct rdma_shim_layout layouts[] = {
 	OFFSET(ib_device_ops, create_user_cq),
 	OFFSET(ib_device_ops, dealloc_pd),
 	OFFSET(ib_device_ops, dealloc_ucontext),
+	OFFSET(ib_device_ops, dereg_mr),
 	OFFSET(ib_device_ops, destroy_ah),
 	OFFSET(ib_device_ops, destroy_cq),
 	OFFSET(ib_device_ops, disassociate_ucontext),
@@ -47,6 +52,8 @@ static const struct rdma_shim_layout layouts[] = {
 	OFFSET(ib_device_ops, query_pkey),
 	OFFSET(ib_device_ops, query_port),
 	OFFSET(ib_device_ops, query_port_speed),
+	OFFSET(ib_device_ops, reg_user_mr),
+	OFFSET(ib_device_ops, reg_user_mr_dmabuf),
 	OFFSET(ib_device_ops, size_ib_ah),
 	OFFSET(ib_device_ops, size_ib_cq),
 	OFFSET(ib_device_ops, size_ib_pd),
@@ -100,10 +107,16 @@ static const struct rdma_shim_layout layouts[] = {
 	OFFSET(uverbs_attr_bundle_hdr, uobject),
 	OFFSET(uverbs_attr_bundle_hdr, method_elm),
 
-	SIZE(uverbs_attr_bundle),
-
 	SIZE(rdma_user_mmap_entry),
 	OFFSET(rdma_user_mmap_entry, start_pgoff),
+
+	SIZE(uverbs_attr_bundle),
+	OFFSET(uverbs_attr_bundle, hdr),
+
+	SIZE(uapi_definition),
+
+	SIZE(ib_uobject),
+	OFFSET(ib_uobject, list),
 
 	SIZE(ib_ucontext),
 	OFFSET(ib_ucontext, device),
@@ -125,6 +138,22 @@ static const struct rdma_shim_layout layouts[] = {
 	OFFSET(ib_cq_init_attr, cqe),
 	OFFSET(ib_cq_init_attr, comp_vector),
 	OFFSET(ib_cq_init_attr, flags),
+
+	SIZE(ib_mr),
+	OFFSET(ib_mr, device),
+	OFFSET(ib_mr, lkey),
+	OFFSET(ib_mr, rkey),
+	OFFSET(ib_mr, iova),
+	OFFSET(ib_mr, length),
+	OFFSET(ib_mr, uobject),
+
+	SIZE(ib_umem),
+	OFFSET(ib_umem, ibdev),
+
+	SIZE(ib_umem_dmabuf),
+	OFFSET(ib_umem_dmabuf, umem),
+
+	SIZE(ib_block_iter),
 
 	SIZE(rdma_ah_init_attr),
 	OFFSET(rdma_ah_init_attr, ah_attr),

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Memory of user space that a device may use: pinned, and mapped for DMA.
+//!
+//! C header: `include/rdma/ib_umem.h`
+
+use crate::bindings;
+use core::{
+    marker::PhantomData,
+    mem::MaybeUninit,
+    num::NonZeroU64,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+use kernel::{
+    device,
+    error::from_err_ptr,
+    prelude::*,
+    sync::aref::ARef, //
+};
+
+/// What a device may do to memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Access(u32);
+
+impl Access {
+    /// The device itself may write.
+    pub const LOCAL_WRITE: Self = Self(bindings::ib_access_flags_IB_ACCESS_LOCAL_WRITE);
+    /// Remote devices may write.
+    pub const REMOTE_WRITE: Self = Self(bindings::ib_access_flags_IB_ACCESS_REMOTE_WRITE);
+    /// Remote devices may read.
+    pub const REMOTE_READ: Self = Self(bindings::ib_access_flags_IB_ACCESS_REMOTE_READ);
+
+    /// The access with these flags of the RDMA core.
+    pub const fn from_raw(flags: u32) -> Self {
+        Self(flags)
+    }
+
+    /// Without what a driver may ignore.
+    pub const fn required(self) -> Self {
+        Self(self.0 & !bindings::ib_access_flags_IB_ACCESS_OPTIONAL)
+    }
+
+    /// Says whether all of `other` is in this.
+    pub const fn contains(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
+
+    /// What is in this and not in `other`.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Says whether it is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The flags as the RDMA core has them.
+    pub const fn as_raw(self) -> u32 {
+        self.0
+    }
+}
+
+enum Source {
+    Address(u64),
+    DmaBuf { fd: c_int, offset: u64 },
+}
+
+/// Memory that the process which makes a verbs call named in it.
+///
+/// # Invariants
+///
+/// `ibdev` is a registered device, a verbs call of which runs during `'a` in the context of the
+/// process that made it.
+pub struct UserMemory<'a> {
+    ibdev: *mut bindings::ib_device,
+    source: Source,
+    len: u64,
+    access: Access,
+    _call: PhantomData<&'a ()>,
+}
+
+impl UserMemory<'_> {
+    /// Memory at an address of the process.
+    ///
+    /// # Safety
+    ///
+    /// The invariants of the type hold for `ibdev` and `'a`.
+    pub(crate) unsafe fn at_address(
+        ibdev: *mut bindings::ib_device,
+        address: u64,
+        len: u64,
+        access: Access,
+    ) -> Self {
+        // INVARIANT: By the safety requirements of this function.
+        Self {
+            ibdev,
+            source: Source::Address(address),
+            len,
+            access,
+            _call: PhantomData,
+        }
+    }
+
+    /// Memory at an offset in a dmabuf of the process.
+    ///
+    /// # Safety
+    ///
+    /// The invariants of the type hold for `ibdev` and `'a`.
+    pub(crate) unsafe fn in_dmabuf(
+        ibdev: *mut bindings::ib_device,
+        fd: c_int,
+        offset: u64,
+        len: u64,
+        access: Access,
+    ) -> Self {
+        // INVARIANT: By the safety requirements of this function.
+        Self {
+            ibdev,
+            source: Source::DmaBuf { fd, offset },
+            len,
+            access,
+            _call: PhantomData,
+        }
+    }
+
+    /// The length in bytes.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Says whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What the device is to be allowed.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Pins the memory and maps it for DMA.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: the memory is empty, wraps around, or is not in the dmabuf.
+    /// - `EFAULT`: it is not the process's, or not writable where the device is to write.
+    /// - `EBADF`: there is no such file descriptor. `EINVAL`: it is not a dmabuf.
+    /// - `EPERM`, `ENOMEM`: the process may not lock (so much) memory, or there is none.
+    /// - `EOPNOTSUPP`: memory of this kind cannot be pinned.
+    pub fn pin(&self) -> Result<Umem> {
+        let len = self.len.try_into()?;
+        // CAST: The flags are few, and the core itself has them signed.
+        let access = self.access.0 as c_int;
+        match self.source {
+            Source::Address(address) => {
+                // SAFETY: By the type invariants the device is valid and the process is the one
+                // whose memory it is. Without attributes only the address counts.
+                let umem = unsafe {
+                    bindings::ib_umem_get_attr_or_va(
+                        self.ibdev,
+                        ptr::null(),
+                        0,
+                        address,
+                        len,
+                        access,
+                    )
+                };
+                // SAFETY: The result is ours.
+                unsafe { Umem::from_raw(umem) }?.ok_or(EINVAL)
+            }
+            Source::DmaBuf { fd, offset } => {
+                let offset = offset.try_into()?;
+                // SAFETY: By the type invariants the device is valid, and the file descriptor is
+                // looked up in the process that named it.
+                let dmabuf = unsafe {
+                    bindings::ib_umem_dmabuf_get_pinned(self.ibdev, offset, len, fd, access)
+                };
+                let dmabuf = from_err_ptr(dmabuf)?;
+                // SAFETY: The pointer is valid; the result is ours.
+                unsafe { Umem::from_raw(&raw mut (*dmabuf).umem) }?.ok_or(EINVAL)
+            }
+        }
+    }
+}
+
+/// Pinned memory of user space, mapped for DMA by one device.
+///
+/// It is unmapped and unpinned when this is dropped, so the device must not use it any more then.
+///
+/// # Invariants
+///
+/// `raw` points to a umem that is pinned and mapped, and that this owns. The devices are the one
+/// that it belongs to and the one that it was mapped for.
+pub struct Umem {
+    raw: NonNull<bindings::ib_umem>,
+    _rdma_device: ARef<device::Device>,
+    _dma_device: ARef<device::Device>,
+}
+
+// SAFETY: A umem is not tied to the task that pinned it.
+unsafe impl Send for Umem {}
+
+// SAFETY: Shared access only reads what does not change while it is shared.
+unsafe impl Sync for Umem {}
+
+impl Umem {
+    /// Takes what a function of the core returned: a umem, null (`None`), or an error.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is such a value, and a umem belongs to the caller, whose device is registered.
+    pub(crate) unsafe fn from_raw(raw: *mut bindings::ib_umem) -> Result<Option<Self>> {
+        let Some(raw) = NonNull::new(from_err_ptr(raw)?) else {
+            return Ok(None);
+        };
+        // SAFETY: By the safety requirements the umem and its device are valid. The device's own
+        // `struct device` shares the place of the anonymous union; while it is registered it has
+        // a DMA device.
+        let (rdma_device, dma_device) = unsafe {
+            let ibdev = (*raw.as_ptr()).ibdev;
+            let own = &raw mut (*ibdev).__bindgen_anon_1;
+            (
+                device::Device::get_device(own.cast()),
+                device::Device::get_device((*ibdev).dma_device),
+            )
+        };
+        // INVARIANT: By the safety requirements of this function.
+        Ok(Some(Self {
+            raw,
+            _rdma_device: rdma_device,
+            _dma_device: dma_device,
+        }))
+    }
+
+    /// The DMA address of its first byte.
+    pub fn dma_address(&self) -> u64 {
+        // SAFETY: By the type invariants the umem is mapped.
+        unsafe { bindings::rdma_shim_umem_dma_address(self.raw.as_ptr()) }
+    }
+
+    /// Says whether it is one piece for the device.
+    pub fn is_contiguous(&mut self) -> bool {
+        // SAFETY: By the type invariants the umem is mapped, and nobody else uses it.
+        unsafe { bindings::rdma_shim_umem_is_contiguous(self.raw.as_ptr()) }
+    }
+
+    /// Cuts it in blocks of one size, the largest in `sizes` (bit N: 2^N bytes) with which a
+    /// device finds its way from addresses that begin at `iova` to the memory.
+    ///
+    /// `None` where no size will do, or where the addresses wrap around.
+    pub fn blocks(&mut self, sizes: u64, iova: u64) -> Option<Blocks<'_>> {
+        let sizes = sizes.try_into().ok()?;
+        // SAFETY: By the type invariants the umem is mapped, and nobody else uses it.
+        let size = unsafe { bindings::ib_umem_find_best_pgsz(self.raw.as_ptr(), sizes, iova) };
+        // CAST: Both are 64 bits, or the one less.
+        let size = NonZeroU64::new(size as u64)?;
+        // INVARIANT: The size was just computed, and the exclusive borrow keeps it right.
+        Some(Blocks { umem: self, size })
+    }
+}
+
+impl Drop for Umem {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariants the umem is ours, and its devices are still there.
+        unsafe { bindings::ib_umem_release(self.raw.as_ptr()) };
+    }
+}
+
+/// A umem cut in blocks of one size.
+///
+/// # Invariants
+///
+/// `size` is a power of two that `ib_umem_find_best_pgsz()` returned last for this umem.
+pub struct Blocks<'a> {
+    umem: &'a Umem,
+    size: NonZeroU64,
+}
+
+impl Blocks<'_> {
+    /// The logarithm of the size in bytes.
+    pub fn shift(&self) -> u32 {
+        self.size.trailing_zeros()
+    }
+
+    /// The number of blocks.
+    pub fn count(&self) -> usize {
+        // SAFETY: The umem is valid.
+        unsafe { bindings::rdma_shim_umem_num_dma_blocks(self.umem.raw.as_ptr(), self.raw_size()) }
+    }
+
+    /// The DMA addresses of the blocks, each aligned to their size.
+    pub fn addresses(&self) -> BlockAddresses<'_> {
+        let mut iter = MaybeUninit::uninit();
+        // SAFETY: The umem is mapped, and `size` was made for it by the type invariants; the
+        // function initialises all of the iterator.
+        let iter = unsafe {
+            bindings::rdma_shim_umem_blocks_start(
+                iter.as_mut_ptr(),
+                self.umem.raw.as_ptr(),
+                self.raw_size(),
+            );
+            iter.assume_init()
+        };
+        BlockAddresses {
+            iter,
+            left: self.count(),
+            _umem: PhantomData,
+        }
+    }
+
+    fn raw_size(&self) -> c_ulong {
+        // CAST: It came from this type.
+        self.size.get() as c_ulong
+    }
+}
+
+/// Iterator over the DMA addresses of [`Blocks`].
+pub struct BlockAddresses<'a> {
+    iter: bindings::ib_block_iter,
+    left: usize,
+    _umem: PhantomData<&'a Umem>,
+}
+
+impl Iterator for BlockAddresses<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        let mut address = 0;
+        // SAFETY: The iterator was initialised for a umem that is still mapped.
+        let there = unsafe { bindings::rdma_shim_umem_blocks_next(&mut self.iter, &mut address) };
+        if !there {
+            self.left = 0;
+            return None;
+        }
+        Some(address)
+    }
+}
