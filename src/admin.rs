@@ -7,6 +7,7 @@
 //! failed is not implemented yet: its queue stays closed until the driver is bound again.
 
 pub(crate) mod commands;
+pub(crate) mod control_buffer;
 pub(crate) mod dma_state;
 pub(crate) mod eq;
 pub(crate) mod features;
@@ -26,6 +27,7 @@ pub(crate) use self::commands::AdminCommand;
 
 use self::{
     aenq::Aenq,
+    control_buffer::ControlBuffer,
     dma_state::DmaState,
     eq::{
         CompletionEq,
@@ -367,14 +369,25 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// * `ENODEV`: the queue is closed, since the device failed or was shut down.
-    /// * `ETIME`: the device did not complete the command in time. The queue is closed then.
+    /// * `ENODEV`: the queue is closed, since the device failed or was shut down. It was not given
+    ///   the command.
+    /// * `ETIME`: the device did not complete the command in time, or before it was shut down. It
+    ///   may still carry it out. The queue is closed then.
     /// * `EINTR`: the process was killed before the device was given the command.
     /// * `ENOMEM`: the device has no such resource left.
     /// * `EOPNOTSUPP`: the device does not have the command.
     /// * `EINVAL`: the device refused the command.
     pub(crate) fn exec<C: AdminCommand>(&self, command: &C) -> Result<C::Reply> {
         self.core.queue.exec(command)
+    }
+
+    /// Like [`Admin::exec`], for a command that points to a buffer.
+    pub(crate) fn exec_with<C: AdminCommand>(
+        &self,
+        command: &C,
+        buffer: Option<ControlBuffer>,
+    ) -> Result<C::Reply> {
+        self.core.queue.exec_with(command, buffer)
     }
 
     /// The reset generation: objects of an older one do not exist on the device any more.

@@ -9,6 +9,7 @@ mod ah_cache;
 mod device;
 mod driver;
 mod hw;
+mod page_list;
 mod quarantine;
 mod uapi;
 mod users;
@@ -20,4 +21,10 @@ kernel::module_driver!(<T>, rdma::pci_driver::Adapter<T>, {
     authors: ["The efa-rs authors"],
     description: "Elastic Fabric Adapter (EFA)",
     license: "GPL",
+    params: {
+        indirect_page_lists: bool {
+            default: false,
+            description: "Register all memory with indirect page lists (for tests)",
+        },
+    },
 });

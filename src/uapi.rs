@@ -105,4 +105,22 @@ rdma::wire! {
     pub(crate) const QUERY_DEVICE_CAPS_COMP_CNTR: u32 = 1 << 8;
     /// Work request ids of 64 bits.
     pub(crate) const QUERY_DEVICE_CAPS_SQ_64_BIT_REQ_ID: u32 = 1 << 9;
+
+    /// Query of a memory region: `recv_ic_id` is valid.
+    pub(crate) const QUERY_MR_VALIDITY_RECV_IC_ID: u16 = 1 << 0;
+    /// Query of a memory region: `rdma_read_ic_id` is valid.
+    pub(crate) const QUERY_MR_VALIDITY_RDMA_READ_IC_ID: u16 = 1 << 1;
+    /// Query of a memory region: `rdma_recv_ic_id` is valid.
+    pub(crate) const QUERY_MR_VALIDITY_RDMA_RECV_IC_ID: u16 = 1 << 2;
+
+    /// Attribute: which memory region is queried.
+    pub(crate) const IB_ATTR_QUERY_MR_HANDLE: u16 = 1 << 12;
+    /// Attribute: which of the ids are valid (`QUERY_MR_VALIDITY_*`), 16 bits.
+    pub(crate) const IB_ATTR_QUERY_MR_RESP_IC_ID_VALIDITY: u16 = IB_ATTR_QUERY_MR_HANDLE + 1;
+    /// Attribute: the interconnect of receives, 16 bits.
+    pub(crate) const IB_ATTR_QUERY_MR_RESP_RECV_IC_ID: u16 = IB_ATTR_QUERY_MR_HANDLE + 2;
+    /// Attribute: the interconnect of RDMA reads, 16 bits.
+    pub(crate) const IB_ATTR_QUERY_MR_RESP_RDMA_READ_IC_ID: u16 = IB_ATTR_QUERY_MR_HANDLE + 3;
+    /// Attribute: the interconnect of receives of RDMA writes, 16 bits.
+    pub(crate) const IB_ATTR_QUERY_MR_RESP_RDMA_RECV_IC_ID: u16 = IB_ATTR_QUERY_MR_HANDLE + 4;
 }

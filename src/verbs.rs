@@ -2,12 +2,13 @@
 
 //! The verbs, one file per object.
 //!
-//! Not implemented yet: queue pairs, memory regions and completion counters.
+//! Not implemented yet: queue pairs and completion counters.
 
 pub(crate) mod ah;
 pub(crate) mod cq;
 pub(crate) mod device;
 mod mmap;
+pub(crate) mod mr;
 pub(crate) mod pd;
 pub(crate) mod port;
 mod port_stats;
@@ -47,6 +48,9 @@ use rdma::{
     udata::Udata, //
 };
 
+// Defined in src/shims/methods.c, which names the handlers in this directory.
+rdma::driver_methods!(const METHODS = "efa_methods");
+
 impl Provider for Efa {
     type Module = crate::DriverModule;
     type Data<'a> = Device<'a>;
@@ -56,7 +60,9 @@ impl Provider for Efa {
 
     const OPERATIONS: Operations<Self> = Operations::new()
         .with_port_counters()
-        .with_completion_queues();
+        .with_completion_queues()
+        .with_memory_regions()
+        .with_driver_methods(METHODS);
     const DRIVER_ID: DriverId = DriverId::EFA;
     const UVERBS_ABI_VERSION: u32 = UVERBS_ABI_VERSION;
     // Opening a context accepts requests longer than the driver knows, so the promise would not

@@ -5,6 +5,7 @@
 //! Features are in [`super::features`]; commands of the data path have files of their own below.
 
 pub(crate) mod cq;
+pub(crate) mod mr;
 pub(crate) mod stats;
 
 use crate::hw::admin::*;

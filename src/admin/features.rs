@@ -7,10 +7,8 @@ use super::{
         mem_addr,
         AdminCommand, //
     },
-    queue::{
-        AdminQueue,
-        ControlBuffer, //
-    }, //
+    control_buffer::ControlBuffer,
+    queue::AdminQueue, //
 };
 use crate::hw::admin::*;
 use core::marker::PhantomData;
@@ -19,7 +17,10 @@ use kernel::{
         Bound,
         Device, //
     },
-    dma::CoherentBox,
+    dma::{
+        Coherent,
+        CoherentBox, //
+    },
     fmt,
     prelude::*, //
 };
@@ -313,13 +314,13 @@ fn host_info(bdf: u16) -> AdminHostInfo {
 
 fn send_host_info(dev: &Device<Bound>, bdf: u16, queue: &AdminQueue) -> Result {
     let info = host_info(bdf);
-    let buffer: ControlBuffer = CoherentBox::from_slice(dev, info.as_bytes(), GFP_KERNEL)?.into();
-    queue.exec_with(
-        &SetHostInfo {
-            buffer_addr: buffer.dma_address(),
-        },
-        Some(buffer),
-    )
+    let memory = Coherent::from(CoherentBox::from_slice(dev, info.as_bytes(), GFP_KERNEL)?);
+    let command = SetHostInfo {
+        buffer_addr: memory.dma_address(),
+    };
+    let mut pieces = KVVec::with_capacity(1, GFP_KERNEL)?;
+    pieces.push(memory, GFP_KERNEL)?;
+    queue.exec_with(&command, Some(ControlBuffer::direct(pieces)))
 }
 
 #[kernel::macros::kunit_tests(efa_admin_features)]

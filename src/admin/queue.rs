@@ -25,6 +25,7 @@ use super::{
         Entries,
         Event, //
     },
+    control_buffer::ControlBuffer,
     mmio::Registers,
     reset::ApiVersion,
     slots::{
@@ -86,9 +87,6 @@ use zerocopy::FromZeros;
 
 /// How long a waiter trusts the interrupt before it looks at the ring, in milliseconds.
 const SLICE_MS: Msecs = 100;
-
-/// Memory that a command points to.
-pub(crate) type ControlBuffer = Coherent<[u8]>;
 
 /// The admin queue of one device.
 #[pin_data]
@@ -215,8 +213,9 @@ impl AdminQueue {
     ///
     /// # Errors
     ///
-    /// * `ENODEV`: the queue is closed.
-    /// * `ETIME`: the device did not complete the command in time. The queue is closed then.
+    /// * `ENODEV`: the queue is closed; the device was not given the command.
+    /// * `ETIME`: the device did not complete the command in time, or before the queue was closed
+    ///   for another reason. It may still carry it out.
     /// * `EINTR`: the process was killed before the device was given the command.
     /// * What the completion's status means, see [`status_to_result`].
     pub(crate) fn exec<C: AdminCommand>(&self, command: &C) -> Result<C::Reply> {
@@ -320,10 +319,7 @@ impl AdminQueue {
         if !state.open {
             return Err(ENODEV);
         }
-        let flags = match buffer {
-            Some(_) => ADMIN_AQ_COMMON_DESC_CTRL_DATA_MASK,
-            None => 0,
-        };
+        let flags = buffer.as_ref().map_or(0, ControlBuffer::flags);
         // There is a slot for each credit.
         let issued = state.slots.issue().ok_or(EBUSY)?;
         if let Some(place) = state.buffers.get_mut(issued.slot) {
@@ -348,7 +344,7 @@ impl AdminQueue {
             if woken {
                 // Left over from the slot's last command, unless the queue was closed.
                 if !self.state.lock().open {
-                    return Err(ENODEV);
+                    return Err(ETIME);
                 }
                 continue;
             }
@@ -395,7 +391,7 @@ impl AdminQueue {
         ETIME
     }
 
-    /// Closes the queue: commands that wait, and later ones, fail with `ENODEV`.
+    /// Closes the queue: commands that the device has fail with `ETIME`, later ones with `ENODEV`.
     pub(crate) fn close(&self) {
         self.close_and_count();
     }

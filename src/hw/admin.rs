@@ -427,6 +427,8 @@ rdma::wire! {
     pub(crate) const ADMIN_AQ_COMMON_DESC_PHASE_MASK: u8 = 1 << 0;
     /// A submission entry's control buffer is valid.
     pub(crate) const ADMIN_AQ_COMMON_DESC_CTRL_DATA_MASK: u8 = 1 << 1;
+    /// The control buffer is a chain of buffers.
+    pub(crate) const ADMIN_AQ_COMMON_DESC_CTRL_DATA_INDIRECT_MASK: u8 = 1 << 2;
     /// Bits of the id in a completion entry.
     pub(crate) const ADMIN_ACQ_COMMON_DESC_COMMAND_ID_MASK: u16 = 0xfff;
     /// Phase bit of a completion entry's flags.

@@ -7,11 +7,15 @@
 
 use super::{
     cq::Cq,
+    mr::Mr,
     pd::Pd,
     ucontext::UContext, //
 };
 use crate::{
-    admin::AdminCommand,
+    admin::{
+        control_buffer::ControlBuffer,
+        AdminCommand, //
+    },
     device::Device,
     quarantine::{
         Attempt,
@@ -30,6 +34,7 @@ pub(crate) enum Refused {
     Cq(Cq),
     /// Memory of an object that the device may have created, or may still create.
     Memory(#[expect(dead_code, reason = "it is only kept")] KBox<dyn Send + Sync>),
+    Mr(Mr),
     Pd(Pd),
     UContext(UContext),
 }
@@ -40,6 +45,7 @@ impl Refused {
         match self {
             Self::Cq(cq) => cq.users.any(),
             Self::Memory(_) => !dev.admin.dma_state().is_over(),
+            Self::Mr(_) => false,
             Self::Pd(pd) => pd.users.any(),
             Self::UContext(ucontext) => ucontext.users.any(),
         }
@@ -49,6 +55,7 @@ impl Refused {
         match self {
             Self::Cq(cq) => cq.give_back(dev),
             Self::Memory(_) => Ok(()),
+            Self::Mr(mr) => mr.give_back(dev),
             Self::Pd(pd) => pd.give_back(dev),
             Self::UContext(ucontext) => ucontext.give_back(dev),
         }
@@ -59,6 +66,7 @@ impl Refused {
         match self {
             Self::Cq(cq) => ("destroy_cq", "CQ", cq.number.into()),
             Self::Memory(_) => ("reset", "memory", 0),
+            Self::Mr(mr) => ("dereg_mr", "lkey", mr.lkey),
             Self::Pd(pd) => ("dealloc_pd", "PD", pd.id.number.into()),
             Self::UContext(ucontext) => ("dealloc_ucontext", "UAR", ucontext.uarn.into()),
         }
@@ -68,6 +76,12 @@ impl Refused {
 impl From<Cq> for Refused {
     fn from(cq: Cq) -> Self {
         Self::Cq(cq)
+    }
+}
+
+impl From<Mr> for Refused {
+    fn from(mr: Mr) -> Self {
+        Self::Mr(mr)
     }
 }
 
@@ -114,11 +128,23 @@ impl Room {
         memory: M,
         command: &C,
     ) -> Result<(Self, C::Reply, M)> {
+        self.create_with(dev, memory, command, None)
+    }
+
+    /// Like [`Room::create`], for a command that points to a buffer.
+    pub(super) fn create_with<C: AdminCommand, M: Send + Sync + 'static>(
+        self,
+        dev: &Device<'_>,
+        memory: M,
+        command: &C,
+        buffer: Option<ControlBuffer>,
+    ) -> Result<(Self, C::Reply, M)> {
         let place = KBox::new_uninit(GFP_KERNEL)?;
-        match dev.admin.exec(command) {
+        match dev.admin.exec_with(command, buffer) {
             Ok(reply) => Ok((self, reply, memory)),
             Err(error) => {
-                if is_unknown(error) {
+                // It has the command, and did not complete it.
+                if error == ETIME {
                     let memory = KBox::write(place, memory);
                     dev.quarantine.insert(self.0, Refused::Memory(memory));
                 }
@@ -158,12 +184,6 @@ impl<T: Into<Refused>> Returnable<T> {
             dev.quarantine.insert(self.slot, object);
         }
     }
-}
-
-/// Whether an error leaves open what the device did, or will do, with a command.
-fn is_unknown(error: Error) -> bool {
-    // The device did not complete it in time, or was cut off while it had it.
-    error == ETIME || error == ENODEV
 }
 
 /// Tries again to give back what the device refused to take.

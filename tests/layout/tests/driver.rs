@@ -16,6 +16,9 @@ mod aenq;
 #[path = "../../../src/hw/cq.rs"]
 #[allow(dead_code, reason = "only the declarations are looked at")]
 mod cq;
+#[path = "../../../src/hw/mr.rs"]
+#[allow(dead_code, reason = "only the declarations are looked at")]
+mod mr;
 #[path = "../../../src/hw/regs.rs"]
 #[allow(dead_code, reason = "only the declarations are looked at")]
 mod regs;

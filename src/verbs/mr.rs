@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Memory regions.
+
+use super::{
+    pd::Pd,
+    refused::{
+        self,
+        Returnable,
+        Room, //
+    }, //
+};
+use crate::{
+    admin::{
+        commands::mr::{
+            DeregMr,
+            Interconnects,
+            RegMr, //
+        },
+        control_buffer::ControlBuffer, //
+    },
+    device::Device,
+    driver::Efa,
+    hw::{
+        admin::*,
+        mr::*, //
+    },
+    page_list::{
+        self,
+        dma::DmaMemory,
+        PageList, //
+    },
+    uapi::*,
+    users::Use, //
+};
+use kernel::{
+    fmt,
+    prelude::*, //
+};
+use rdma::{
+    provider::{
+        MemoryRegions,
+        MrRequest,
+        NewMr, //
+    },
+    ratelimited,
+    udata::Udata,
+    umem::{
+        Access,
+        Umem, //
+    },
+    uverbs::MethodCall, //
+};
+
+/// A memory region of a protection domain.
+pub(crate) struct Mr {
+    /// The reset generation in which the device handed the keys out.
+    generation: u32,
+    /// The key by which the device knows it.
+    pub(super) lkey: u32,
+    /// How the device reaches the memory.
+    interconnects: Interconnects,
+    // Dropped in this order: memory that the device may use, then the use of its domain.
+    _memory: Umem,
+    _pd: Use,
+}
+
+impl MemoryRegions for Efa {
+    type Mr = Returnable<Mr>;
+
+    fn reg_user_mr(
+        dev: &Device<'_>,
+        pd: &Returnable<Pd>,
+        request: &MrRequest<'_>,
+        udata: &Udata<'_>,
+    ) -> Result<NewMr<Returnable<Mr>>> {
+        reg(dev, pd, request, udata).inspect_err(|_| dev.stats.reg_mr_err.inc())
+    }
+
+    fn dereg_mr(dev: &Device<'_>, mr: &Returnable<Mr>) -> Result {
+        dereg(dev, mr)
+    }
+
+    fn end_mr(dev: &Device<'_>, mr: Returnable<Mr>) {
+        mr.end(dev);
+    }
+}
+
+/// Registers memory of the process, or of a dmabuf.
+///
+/// # Errors
+///
+/// - `EOPNOTSUPP`: the request says something, it has no private part; or it wants an access that
+///   the device does not have, or a DMA handle; or the device has no page size that fits.
+/// - `EINVAL`: the memory is empty, or it or its addresses wrap around; it has more pages than the
+///   device takes; or the device refuses it.
+/// - `ENOMEM`: no memory, the process may not lock more, or the device has no region left.
+/// - What else pinning the memory fails with: `EFAULT`, `EBADF`, `EPERM`.
+/// - What the admin queue fails with.
+fn reg(
+    dev: &Device<'_>,
+    pd: &Pd,
+    request: &MrRequest<'_>,
+    udata: &Udata<'_>,
+) -> Result<NewMr<Returnable<Mr>>> {
+    if request.has_dma_handle {
+        return Err(EOPNOTSUPP);
+    }
+    udata.expect_no_request()?;
+    let permissions = permissions(dev.features().device.device_caps, request.memory.access())
+        .inspect_err(|_| {
+            log(
+                dev,
+                pd,
+                request,
+                fmt!(
+                    "the device does not have access {:#x}",
+                    request.memory.access().as_raw()
+                ),
+            )
+        })?;
+    check_range(request)?;
+    refused::retry(dev);
+
+    let mut memory = request.memory.pin().inspect_err(|error| {
+        log(
+            dev,
+            pd,
+            request,
+            fmt!("the memory was not pinned: {error:?} ({})", explain(*error)),
+        )
+    })?;
+    let (command, lists) = command(dev, pd, request, permissions, &mut memory)?;
+    // Read first: should a reset come in between, the keys count as ones from before it.
+    let generation = dev.admin.generation();
+    let (room, registered, memory) = Room::new()?.create_with(dev, memory, &command, lists)?;
+    Ok(NewMr {
+        lkey: registered.lkey,
+        rkey: registered.rkey,
+        data: room.take(Mr {
+            generation,
+            lkey: registered.lkey,
+            interconnects: registered.interconnects,
+            _memory: memory,
+            _pd: pd.users.add(),
+        }),
+    })
+}
+
+/// How the device is told of pinned memory.
+fn command(
+    dev: &Device<'_>,
+    pd: &Pd,
+    request: &MrRequest<'_>,
+    permissions: u8,
+    memory: &mut Umem,
+) -> Result<(RegMr, Option<ControlBuffer>)> {
+    let features = dev.features();
+    let Some(blocks) = memory.blocks(features.device.page_size_cap, request.iova) else {
+        log(
+            dev,
+            pd,
+            request,
+            fmt!(
+                "no page size of the device fits (mask of those it has: {:#x})",
+                features.device.page_size_cap
+            ),
+        );
+        return Err(EOPNOTSUPP);
+    };
+    let count = blocks.count();
+    if count as u64 > features.queues.max_mr_pages.into() {
+        log(
+            dev,
+            pd,
+            request,
+            fmt!(
+                "{count} pages of 2^{} bytes are more than the {} that the device takes",
+                blocks.shift(),
+                features.queues.max_mr_pages
+            ),
+        );
+        return Err(EINVAL);
+    }
+
+    let mut lists = DmaMemory::new(dev.pdev.as_ref());
+    let pages = page_list::build(
+        blocks.addresses(),
+        count,
+        crate::module_parameters::indirect_page_lists.value(),
+        &mut lists,
+    )?;
+    let buffer = match &pages {
+        PageList::Inline(_) => None,
+        PageList::Direct(_) => Some(ControlBuffer::direct(lists.into_pieces())),
+        PageList::Indirect(_) => Some(ControlBuffer::indirect(lists.into_pieces())),
+    };
+    let command = RegMr {
+        pdn: pd.id.number,
+        length: request.memory.len(),
+        iova: request.iova,
+        permissions,
+        // CAST: Less than 64.
+        page_shift: blocks.shift() as u8,
+        pages,
+        page_count: count,
+    };
+    Ok((command, buffer))
+}
+
+/// Says why a registration failed.
+fn log(dev: &Device<'_>, pd: &Pd, request: &MrRequest<'_>, reason: fmt::Arguments<'_>) {
+    ratelimited!(dev_warn!(
+        dev.pdev,
+        "reg_mr: PD {}, {} bytes: {reason}\n",
+        pd.id,
+        request.memory.len()
+    ));
+}
+
+/// What a person can do about memory that is not pinned.
+fn explain(error: Error) -> &'static str {
+    if error == ENOMEM || error == EPERM {
+        "out of memory, or over the limit of locked memory: see ulimit -l"
+    } else if error == EFAULT {
+        "not mapped, or read-only and to be written"
+    } else {
+        "not memory that can be pinned"
+    }
+}
+
+/// Checks that there is memory, and that its addresses do not wrap around.
+fn check_range(request: &MrRequest<'_>) -> Result {
+    let last = request.memory.len().checked_sub(1).ok_or(EINVAL)?;
+    request.iova.checked_add(last).map(|_| ()).ok_or(EINVAL)
+}
+
+/// The accesses that a device may have, the capability that each needs, and its permission bit.
+const ACCESSES: [(Access, u32, u8); 3] = [
+    (
+        Access::LOCAL_WRITE,
+        0,
+        ADMIN_REG_MR_CMD_LOCAL_WRITE_ENABLE_MASK,
+    ),
+    (
+        Access::REMOTE_WRITE,
+        ADMIN_FEATURE_DEVICE_ATTR_DESC_RDMA_WRITE_MASK,
+        ADMIN_REG_MR_CMD_REMOTE_WRITE_ENABLE_MASK,
+    ),
+    (
+        Access::REMOTE_READ,
+        ADMIN_FEATURE_DEVICE_ATTR_DESC_RDMA_READ_MASK,
+        ADMIN_REG_MR_CMD_REMOTE_READ_ENABLE_MASK,
+    ),
+];
+
+/// The permission bits for an access, on a device with these capabilities.
+///
+/// # Errors
+///
+/// `EOPNOTSUPP`: the device does not have it.
+fn permissions(device_caps: u32, access: Access) -> Result<u8> {
+    let mut left = access.required();
+    let mut permissions = 0;
+    for (access, needs, permission) in ACCESSES {
+        if left.contains(access) && needs & !device_caps == 0 {
+            left = left.without(access);
+            permissions |= permission;
+        }
+    }
+    if !left.is_empty() {
+        return Err(EOPNOTSUPP);
+    }
+    Ok(permissions)
+}
+
+/// Deregisters a memory region.
+///
+/// # Errors
+///
+/// - `ENODEV`: the device is dead, so that no later try can succeed.
+/// - `EINVAL`, `ENOMEM`, `EOPNOTSUPP`: the device refused. A later try may succeed.
+fn dereg(dev: &Device<'_>, mr: &Mr) -> Result {
+    refused::retry(dev);
+    mr.give_back(dev).map_err(|error| {
+        if error == ETIME || error == EIO {
+            ENODEV
+        } else {
+            error
+        }
+    })
+}
+
+rdma::mr_method!(
+    "efa_handler_EFA_IB_METHOD_MR_QUERY",
+    Efa,
+    handle: IB_ATTR_QUERY_MR_HANDLE,
+    query
+);
+
+/// Tells user space by which interconnects the device reaches the memory.
+fn query(_dev: &Device<'_>, mr: &Returnable<Mr>, call: &MethodCall<'_>) -> Result {
+    let Interconnects {
+        recv,
+        rdma_read,
+        rdma_recv,
+    } = mr.interconnects;
+    let mut validity = 0;
+    for (id, valid, attribute) in [
+        (
+            recv,
+            QUERY_MR_VALIDITY_RECV_IC_ID,
+            IB_ATTR_QUERY_MR_RESP_RECV_IC_ID,
+        ),
+        (
+            rdma_read,
+            QUERY_MR_VALIDITY_RDMA_READ_IC_ID,
+            IB_ATTR_QUERY_MR_RESP_RDMA_READ_IC_ID,
+        ),
+        (
+            rdma_recv,
+            QUERY_MR_VALIDITY_RDMA_RECV_IC_ID,
+            IB_ATTR_QUERY_MR_RESP_RDMA_RECV_IC_ID,
+        ),
+    ] {
+        if id.is_some() {
+            validity |= valid;
+        }
+        call.reply(attribute, &u16::from(id.unwrap_or(0)))?;
+    }
+    call.reply(IB_ATTR_QUERY_MR_RESP_IC_ID_VALIDITY, &validity)
+}
+
+impl Mr {
+    /// Makes the device forget the region, and with it the memory.
+    pub(super) fn give_back(&self, dev: &Device<'_>) -> Result {
+        dev.end(self.generation, &DeregMr { lkey: self.lkey })
+    }
+}
+
+#[kernel::macros::kunit_tests(efa_mr)]
+mod tests {
+    use super::*;
+
+    const READ: u32 = ADMIN_FEATURE_DEVICE_ATTR_DESC_RDMA_READ_MASK;
+    const WRITE: u32 = ADMIN_FEATURE_DEVICE_ATTR_DESC_RDMA_WRITE_MASK;
+
+    #[test]
+    fn an_access_is_a_permission_where_the_device_has_it() {
+        // Numbers instead of names: bits of user space (1 local write, 2 remote write, 4 remote
+        // read, from 2^20 on optional) and of the device.
+        for (caps, access, expected) in [
+            (0, 0, Ok(0)),
+            (0, 1, Ok(1)),
+            (0, 1 << 20 | 1 << 29, Ok(0)),
+            (0, 2, Err(EOPNOTSUPP)),
+            (0, 4, Err(EOPNOTSUPP)),
+            (READ, 4, Ok(4)),
+            (READ, 1 | 4, Ok(5)),
+            (READ, 1 | 2, Err(EOPNOTSUPP)),
+            (WRITE, 1 | 2, Ok(3)),
+            (WRITE, 4, Err(EOPNOTSUPP)),
+            (READ | WRITE, 7, Ok(7)),
+            (READ | WRITE, 8, Err(EOPNOTSUPP)),
+            (READ | WRITE, 1 << 6, Err(EOPNOTSUPP)),
+            (u32::MAX, 1 << 19, Err(EOPNOTSUPP)),
+        ] {
+            assert_eq!(permissions(caps, Access::from_raw(access)), expected);
+        }
+    }
+}
