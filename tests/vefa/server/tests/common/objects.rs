@@ -27,7 +27,8 @@ pub struct Endpoint {
     pub guest: Guest,
     pub pd: u16,
     pub qp: u16,
-    lkey: u32,
+    pub lkey: u32,
+    pub rkey: u32,
     /// LLQ memory, as the client maps it.
     pub llq: File,
     pub llq_offset: u64,
@@ -48,7 +49,7 @@ impl Endpoint {
         let llq = llq_of(&mut guest);
         let pd = get::<AllocPdResp>(&guest.command(c::ALLOC_PD, &[])).pd;
         let uar = get::<AllocUarResp>(&guest.command(c::ALLOC_UAR, &[])).uar;
-        let lkey = register_memory(&mut guest, pd);
+        let mr = register_memory(&mut guest, pd);
         let cq = create_cq(&mut guest, uar);
         let qp = create_qp(&mut guest, pd, uar, cq.cq_idx);
         let states = [
@@ -63,7 +64,8 @@ impl Endpoint {
             guest,
             pd,
             qp: qp.qp_num,
-            lkey,
+            lkey: mr.l_key,
+            rkey: mr.r_key,
             llq,
             llq_offset: qp.llq_descriptors_offset.into(),
             doorbell_bar: doorbell_bar.into(),
@@ -97,13 +99,15 @@ impl Endpoint {
             length: len,
             lkey_ctrl: self.lkey | io::RX_DESC_FIRST_MASK | io::RX_DESC_LAST_MASK,
         };
-        let slot = u64::from(self.posted % DEPTH) * RxDesc::SIZE as u64;
-        let memory = &self.guest.memory;
-        memory
-            .write_all_at(&descriptor.encode(), RQ + slot)
-            .unwrap();
+        self.write_receive_descriptor(self.posted % DEPTH, descriptor);
         self.posted += 1;
         self.ring(self.receive_doorbell, self.posted);
+    }
+
+    pub fn write_receive_descriptor(&mut self, slot: u32, descriptor: RxDesc) {
+        let at = RQ + u64::from(slot) * RxDesc::SIZE as u64;
+        let memory = &self.guest.memory;
+        memory.write_all_at(&descriptor.encode(), at).unwrap();
     }
 
     /// Writes `message` to [`SOURCE`], a work request to send it to LLQ memory, and rings the doorbell.
@@ -174,7 +178,7 @@ fn llq_of(guest: &mut Guest) -> File {
 }
 
 /// All of the guest's memory, at its bus address, for everything.
-fn register_memory(guest: &mut Guest, pd: u16) -> u32 {
+fn register_memory(guest: &mut Guest, pd: u16) -> RegMrResp {
     let mut pages = [0; 4];
     pages[0] = BASE;
     let command = RegMrCmd {
@@ -186,7 +190,7 @@ fn register_memory(guest: &mut Guest, pd: u16) -> u32 {
         iova: BASE,
         ..RegMrCmd::default()
     };
-    get::<RegMrResp>(&guest.command(c::REG_MR, &command.encode())).l_key
+    get(&guest.command(c::REG_MR, &command.encode()))
 }
 
 fn create_cq(guest: &mut Guest, uar: u16) -> CreateCqResp {
