@@ -5,6 +5,12 @@
 //! The device puts an event here when a CQ that was armed gets a completion. The CQs that want to
 //! hear of theirs subscribe.
 
+mod subscribers;
+
+use self::subscribers::{
+    Place,
+    Subscribers, //
+};
 use super::{
     commands::{
         CreateEq,
@@ -15,9 +21,15 @@ use super::{
     stats::Stats,
     Core, //
 };
-use crate::hw::{
-    aenq::*,
-    regs::*, //
+use crate::{
+    hw::{
+        aenq::*,
+        regs::*, //
+    },
+    users::{
+        Use,
+        Users, //
+    }, //
 };
 use kernel::{
     device::{
@@ -32,10 +44,6 @@ use kernel::{
     },
     new_spinlock_irq,
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNode, //
-    },
     sync::{
         aref::ARef,
         barrier::{
@@ -79,9 +87,8 @@ pub(crate) struct EventRing {
     depth: u16,
     #[pin]
     position: SpinLockIrq<Position>,
-    /// Who hears of a CQ's completions, by its number.
     #[pin]
-    subscribers: SpinLockIrq<RBTree<u16, Arc<Notifier>>>,
+    subscribers: Subscribers<Notifier>,
 }
 
 /// Where the driver is in an event queue.
@@ -117,7 +124,7 @@ impl EventRing {
                     },
                     "efa_eq_position"
                 ),
-                subscribers <- new_spinlock_irq!(RBTree::new(), "efa_eq_subscribers"),
+                subscribers <- Subscribers::new(),
             }? Error),
             GFP_KERNEL,
         )
@@ -144,30 +151,6 @@ impl EventRing {
         self.position.lock().open = false;
     }
 
-    /// Lets `notifier` hear of events of CQ `number`, whoever did before.
-    fn subscribe(&self, number: u16, notifier: Arc<Notifier>) -> Result {
-        let node = RBTreeNode::new(number, notifier, GFP_KERNEL)?;
-        let before = self.subscribers.lock().insert(node);
-        // Not while interrupts are off.
-        drop(before);
-        Ok(())
-    }
-
-    /// Removes `notifier`, unless the number has another one by now.
-    fn unsubscribe(&self, number: u16, notifier: &Arc<Notifier>) {
-        let mut subscribers = self.subscribers.lock();
-        let is_it = subscribers
-            .get(&number)
-            .is_some_and(|current| Arc::ptr_eq(current, notifier));
-        let node = if is_it {
-            subscribers.remove_node(&number)
-        } else {
-            None
-        };
-        drop(subscribers);
-        drop(node);
-    }
-
     /// The entry at a position, if it is new.
     fn read(&self, at: Cursor) -> Result<Option<AdminEqe>> {
         let common = io_read!(self.entries, [try: at.index()].common);
@@ -191,41 +174,62 @@ impl EventRing {
             return;
         }
         let number = entry.u.cqn;
-        match self.subscribers.lock().get(&number) {
-            Some(notifier) => notifier.notify(),
-            None => {
-                // One that was destroyed with an event on its way is no fault.
-                self.stats.unknown_events.inc();
-                rdma::ratelimited!(dev_info!(
-                    self.dev,
-                    "completion event for CQ {number}, which is not there (any more)\n"
-                ));
-            }
+        if !self.subscribers.with(number, Notifier::notify) {
+            // One that was destroyed with an event on its way is no fault.
+            self.stats.unknown_events.inc();
+            rdma::ratelimited!(dev_info!(
+                self.dev,
+                "completion event for CQ {number}, which is not there (any more)\n"
+            ));
         }
     }
 }
 
 /// An event queue that the device uses.
 ///
-/// Dropping it stops the interrupt, then destroys the queue on the device. The ring stays: the
-/// owner frees it after the device reset that follows.
+/// Dropping it stops the interrupt, then destroys the queue on the device, unless the device still
+/// has CQs that report to it. The ring stays: the owner frees it after the device reset that
+/// follows.
 pub(crate) struct CompletionEq {
     _irq: Pin<KBox<Registration<EqHandler>>>,
-    _destroy: DestroyOnDrop,
+    destroy: DestroyOnDrop,
     ring: Arc<EventRing>,
-    eqn: u16,
 }
 
-/// The events of one CQ, until this is dropped.
+/// All that a CQ needs to hear of its events, before it is created.
+pub(crate) struct Reservation {
+    ring: Arc<EventRing>,
+    place: Place<Notifier>,
+    notifier: Arc<Notifier>,
+    eq: Use,
+}
+
+impl Reservation {
+    /// Lets the CQ, which the device has numbered, hear of its events.
+    pub(crate) fn subscribe(self, number: u16) -> Subscription {
+        self.ring
+            .subscribers
+            .add(self.place, number, self.notifier.clone());
+        Subscription {
+            ring: self.ring,
+            number,
+            notifier: self.notifier,
+            _eq: self.eq,
+        }
+    }
+}
+
+/// The events of one CQ, until this is dropped: after the device destroyed the CQ.
 pub(crate) struct Subscription {
     ring: Arc<EventRing>,
     number: u16,
     notifier: Arc<Notifier>,
+    _eq: Use,
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.ring.unsubscribe(self.number, &self.notifier);
+        self.ring.subscribers.remove(self.number, &self.notifier);
     }
 }
 
@@ -243,6 +247,7 @@ impl CompletionEq {
         number: u32,
     ) -> Result<Self> {
         let vector = number + FIRST_VECTOR;
+        let users = Users::new()?;
         let eqn = core.queue.exec(&CreateEq {
             depth: ring.depth,
             // CAST: 4.
@@ -253,6 +258,7 @@ impl CompletionEq {
         let destroy = DestroyOnDrop {
             core: core.clone(),
             eqn,
+            users,
         };
         let handler = EqHandler {
             ring: ring.clone(),
@@ -269,28 +275,27 @@ impl CompletionEq {
         ring.poll(eqn);
         Ok(Self {
             _irq: irq,
-            _destroy: destroy,
+            destroy,
             ring: ring.clone(),
-            eqn,
         })
     }
 
     /// Its number on the device.
     pub(crate) fn number(&self) -> u16 {
-        self.eqn
+        self.destroy.eqn
     }
 
-    /// Lets `notifier` hear of events of CQ `number`.
+    /// Prepares for a CQ of which `notifier` is to hear.
     ///
     /// # Errors
     ///
     /// `ENOMEM`: there is no memory.
-    pub(crate) fn subscribe(&self, number: u16, notifier: Arc<Notifier>) -> Result<Subscription> {
-        self.ring.subscribe(number, notifier.clone())?;
-        Ok(Subscription {
+    pub(crate) fn reserve(&self, notifier: Arc<Notifier>) -> Result<Reservation> {
+        Ok(Reservation {
             ring: self.ring.clone(),
-            number,
+            place: Place::new()?,
             notifier,
+            eq: self.destroy.users.add(),
         })
     }
 }
@@ -298,10 +303,15 @@ impl CompletionEq {
 struct DestroyOnDrop {
     core: Arc<Core>,
     eqn: u16,
+    /// CQs that the device has with events in it.
+    users: Users,
 }
 
 impl Drop for DestroyOnDrop {
     fn drop(&mut self) {
+        if self.users.any() {
+            return;
+        }
         // A failure is logged there. The ring is kept in any case, see `CompletionEq`.
         let _ = self.core.queue.exec(&DestroyEq { eqn: self.eqn });
     }

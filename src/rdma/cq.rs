@@ -134,3 +134,46 @@ impl Drop for Revoke {
         }
     }
 }
+
+#[kernel::macros::kunit_tests(rdma_cq)]
+mod tests {
+    use super::*;
+    use core::{
+        cell::Cell,
+        mem::MaybeUninit, //
+    };
+
+    /// Counts calls where the context points.
+    ///
+    /// # Safety
+    ///
+    /// `context` points to a `Cell<u32>` that only this thread uses.
+    unsafe extern "C" fn count(_cq: *mut bindings::ib_cq, context: *mut c_void) {
+        // SAFETY: By the safety requirements.
+        let calls = unsafe { &*context.cast::<Cell<u32>>() };
+        calls.set(calls.get().wrapping_add(1));
+    }
+
+    #[test]
+    fn a_queue_that_is_gone_is_not_notified() -> Result {
+        let calls = Cell::new(0);
+        let mut memory = KBox::new(MaybeUninit::<bindings::ib_cq>::zeroed(), GFP_KERNEL)?;
+        let cq = NonNull::from(&mut *memory).cast::<bindings::ib_cq>();
+        // SAFETY: All zeroes is a valid queue, and the test has it for itself.
+        unsafe {
+            (*cq.as_ptr()).comp_handler = Some(count);
+            (*cq.as_ptr()).cq_context = (&raw const calls).cast_mut().cast();
+        }
+
+        let notifier = Notifier::new(cq)?;
+        let revoke = Revoke(Some(notifier.clone()));
+        notifier.notify();
+        notifier.notify();
+        assert_eq!(calls.get(), 2);
+        drop(revoke);
+        drop(memory);
+        notifier.notify();
+        assert_eq!(calls.get(), 2);
+        Ok(())
+    }
+}

@@ -63,7 +63,7 @@ pub(crate) struct Cq {
     pub(super) number: u16,
     /// Queue pairs that the device has with completions in it.
     pub(super) users: Users,
-    events: Option<Subscription>,
+    _events: Option<Subscription>,
     _memory: Arc<QueueMemory>,
     _uar: Use,
 }
@@ -106,8 +106,10 @@ fn try_create(
     }
     let request: IbvCreateCq = new.udata.read_request(offset_of!(IbvCreateCq, flags))?;
     let shape = Shape::new(&Limits::of(dev), new.depth, &request)?;
-    let eq = shape.with_events.then(|| event_queue(dev, new.vector));
-    let eq = eq.transpose()?;
+    let eq = match shape.with_events {
+        true => Some(dev.admin.eq(new.vector).ok_or(EOPNOTSUPP)?),
+        false => None,
+    };
     let generation = ucontext.generation;
     if !dev.is_current(generation) {
         return Err(EIO);
@@ -118,21 +120,22 @@ fn try_create(
     let memory = QueueMemory::new(dev.pdev.as_ref(), shape.len()?, DataDirection::FromDevice)?;
     let memory = Arc::new(memory, GFP_KERNEL)?;
     let command = shape.command(ucontext.uarn, memory.dma_address(), eq);
+    let events = match eq {
+        Some(eq) => Some(eq.reserve(new.notifier()?)?),
+        None => None,
+    };
     let (room, created, memory) = Room::new()?.create(dev, memory, &command)?;
     let cq = room.take(Cq {
         generation,
         number: created.number,
         users,
-        events: None,
+        _events: events.map(|events| events.subscribe(created.number)),
         _memory: memory.clone(),
         _uar: ucontext.users.add(),
     });
-    let mut cq = ScopeGuard::new_with_data(cq, |cq| cq.end(dev));
+    let cq = ScopeGuard::new_with_data(cq, |cq| cq.end(dev));
 
     check_depth(dev, &shape, &created)?;
-    if let Some(eq) = eq {
-        cq.events = Some(eq.subscribe(created.number, new.notifier()?)?);
-    }
     let response = add_mappings(dev, new, memory, &created)?;
     new.udata.respond(&response)?;
     Ok((cq.dismiss(), created.depth.into()))
@@ -151,11 +154,6 @@ pub(crate) fn destroy(dev: &Device<'_>, cq: &Cq) -> Result {
         return Err(ENODEV);
     }
     cq.give_back(dev)
-}
-
-/// The event queue of a completion vector.
-fn event_queue<'a>(dev: &'a Device<'_>, vector: u32) -> Result<&'a CompletionEq> {
-    dev.admin.eq(vector).ok_or(EOPNOTSUPP)
 }
 
 /// Checks that the device made the queue as it was told: it would write elsewhere else.

@@ -22,10 +22,7 @@ use crate::{
         Slot, //
     }, //
 };
-use core::ops::{
-    Deref,
-    DerefMut, //
-};
+use core::ops::Deref;
 use kernel::prelude::*;
 use rdma::ratelimited;
 
@@ -167,12 +164,6 @@ impl<T> Deref for Returnable<T> {
 
     fn deref(&self) -> &T {
         &self.object
-    }
-}
-
-impl<T> DerefMut for Returnable<T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.object
     }
 }
 

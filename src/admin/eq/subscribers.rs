@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who hears of which CQ's events.
+
+use kernel::{
+    new_spinlock_irq,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
+    sync::{
+        Arc,
+        SpinLockIrq, //
+    }, //
+};
+
+/// The subscribers of one event queue by the numbers of their CQs.
+///
+/// A subscriber is called under the lock: after it was removed it is not called any more.
+#[pin_data]
+pub(super) struct Subscribers<T: Send + Sync> {
+    #[pin]
+    by_number: SpinLockIrq<RBTree<u16, Arc<T>>>,
+}
+
+/// Room for one subscriber.
+pub(super) struct Place<T>(RBTreeNodeReservation<u16, Arc<T>>);
+
+impl<T> Place<T> {
+    /// Makes room.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`: there is no memory.
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self(RBTreeNodeReservation::new(GFP_KERNEL)?))
+    }
+}
+
+impl<T: Send + Sync> Subscribers<T> {
+    /// Nobody hears of anything.
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            by_number <- new_spinlock_irq!(RBTree::new(), "efa_eq_subscribers"),
+        })
+    }
+
+    /// Lets `subscriber` hear of CQ `number`, whoever did before: the device hands out the number
+    /// of a CQ that it has just destroyed, before that one's subscriber is removed here.
+    pub(super) fn add(&self, place: Place<T>, number: u16, subscriber: Arc<T>) {
+        let node = place.0.into_node(number, subscriber);
+        let before = self.by_number.lock().insert(node);
+        // Not while interrupts are off.
+        drop(before);
+    }
+
+    /// Removes `subscriber`, unless the number is another one's by now.
+    pub(super) fn remove(&self, number: u16, subscriber: &Arc<T>) {
+        let mut by_number = self.by_number.lock();
+        let is_it = by_number
+            .get(&number)
+            .is_some_and(|current| Arc::ptr_eq(current, subscriber));
+        let node = match is_it {
+            true => by_number.remove_node(&number),
+            false => None,
+        };
+        drop(by_number);
+        // Not while interrupts are off.
+        drop(node);
+    }
+
+    /// Calls `f` with who hears of CQ `number`; says whether there is anybody. Any context.
+    pub(super) fn with(&self, number: u16, f: impl FnOnce(&T)) -> bool {
+        match self.by_number.lock().get(&number) {
+            Some(subscriber) => {
+                f(subscriber);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[kernel::macros::kunit_tests(efa_admin_eq_subscribers)]
+mod tests {
+    use super::*;
+
+    fn heard_by(subscribers: &Subscribers<u32>, number: u16) -> Option<u32> {
+        let mut who = None;
+        let any = subscribers.with(number, |subscriber| who = Some(*subscriber));
+        assert_eq!(any, who.is_some());
+        who
+    }
+
+    fn new() -> Result<Pin<KBox<Subscribers<u32>>>> {
+        KBox::pin_init(Subscribers::new(), GFP_KERNEL)
+    }
+
+    #[test]
+    fn each_hears_of_its_own_queue_until_it_leaves() -> Result {
+        let subscribers = new()?;
+        let (one, two) = (Arc::new(1, GFP_KERNEL)?, Arc::new(2, GFP_KERNEL)?);
+        assert_eq!(heard_by(&subscribers, 0), None);
+        subscribers.add(Place::new()?, 0, one.clone());
+        subscribers.add(Place::new()?, u16::MAX, two);
+        assert_eq!(heard_by(&subscribers, 0), Some(1));
+        assert_eq!(heard_by(&subscribers, u16::MAX), Some(2));
+        assert_eq!(heard_by(&subscribers, 1), None);
+        subscribers.remove(0, &one);
+        assert_eq!(heard_by(&subscribers, 0), None);
+        assert_eq!(heard_by(&subscribers, u16::MAX), Some(2));
+        Ok(())
+    }
+
+    #[test]
+    fn a_number_that_came_back_stays_with_the_newer_queue() -> Result {
+        let subscribers = new()?;
+        let (old, new) = (Arc::new(1, GFP_KERNEL)?, Arc::new(2, GFP_KERNEL)?);
+        subscribers.add(Place::new()?, 7, old.clone());
+        subscribers.add(Place::new()?, 7, new.clone());
+        assert_eq!(heard_by(&subscribers, 7), Some(2));
+        subscribers.remove(7, &old);
+        assert_eq!(heard_by(&subscribers, 7), Some(2));
+        subscribers.remove(7, &new);
+        assert_eq!(heard_by(&subscribers, 7), None);
+        Ok(())
+    }
+}
