@@ -226,7 +226,7 @@ impl Default for Config {
             max_wr_rdma_sges: 1,
             max_tx_batch: 0,
             inline_buf_size: 32,
-            inline_buf_size_ex: 32,
+            inline_buf_size_ex: 80,
             sub_cqs_per_cq: 1,
             max_event_counters: 1024,
             llq_page_offset: 0,
@@ -344,6 +344,16 @@ impl Config {
                 "sub_cqs_per_cq",
                 (1..=64).contains(&self.sub_cqs_per_cq),
                 "must be 1 to 64",
+            ),
+            (
+                "inline_buf_size",
+                self.inline_buf_size <= 32,
+                "must be 32 or less, as a descriptor of 64 bytes has room",
+            ),
+            (
+                "inline_buf_size_ex",
+                self.inline_buf_size_ex <= 80,
+                "must be 80 or less, as a descriptor of 128 bytes has room",
             ),
             (
                 "llq_page_offset",

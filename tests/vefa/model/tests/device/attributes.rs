@@ -54,7 +54,7 @@ fn attributes_are_what_the_usual_test_suites_need() {
     let events: EventQueueAttr = driver.get_feature(7).unwrap();
     assert_eq!((events.max_eq, events.event_bitmask), (32, 1));
     let more: QueueAttr2 = driver.get_feature(9).unwrap();
-    assert_eq!(more.inline_buf_size_ex, 32);
+    assert_eq!((queues.inline_buf_size, more.inline_buf_size_ex), (32, 80));
 }
 
 #[test]

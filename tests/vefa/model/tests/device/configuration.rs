@@ -44,6 +44,17 @@ fn impossible_devices_are_refused_by_key() {
         ("keep_alive_ms", "keep_alive_ms = 0"),
         ("max_ah", "max_ah = 65535"),
         ("max_uar", "max_uar = 300"),
+        ("max_qp", "max_qp = 65535"),
+        ("max_cq", "max_cq = 65537"),
+        ("max_mr", "max_mr = 0x1000000"),
+        ("max_cq_depth", "max_cq_depth = 65536"),
+        ("max_sq_depth", "max_sq_depth = 65536"),
+        ("max_rq_depth", "max_rq_depth = 65536"),
+        ("min_sq_depth", "min_sq_depth = 8192"),
+        ("sub_cqs_per_cq", "sub_cqs_per_cq = 0"),
+        ("inline_buf_size", "inline_buf_size = 33"),
+        ("inline_buf_size_ex", "inline_buf_size_ex = 81"),
+        ("llq_page_offset", "llq_page_offset = 32"),
     ];
     for (key, text) in cases {
         let config: Config = toml::from_str(text).unwrap();
