@@ -85,8 +85,11 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         }
         let width = self.config.dma_addr_width;
         for (address, len) in mr.page_parts() {
-            for at in [address, address.wrapping_add(len - 1)] {
-                self.bus.read(width, at, &mut [0])?;
+            self.bus.read(width, address, &mut [0])?;
+            // A bus has no smaller pages: the rest of one is there, too.
+            if len > LIST_PAGE_SIZE as u64 {
+                let last = address.wrapping_add(len - 1);
+                self.bus.read(width, last, &mut [0])?;
             }
         }
         Ok(())

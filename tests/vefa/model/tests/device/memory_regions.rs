@@ -201,8 +201,18 @@ fn larger_pages_need_fewer_entries_and_their_whole_length() {
         inline_pbl_array: [end, 0, 0, 0],
         ..command
     };
-    assert_eq!(driver.reg_mr(&beyond), Err(ILLEGAL));
-    assert_eq!(driver.broken(), [Rule::DmaFault]);
+    // A page of 8 MiB that ends beyond the memory, which has 4 MiB.
+    let half = RegMrCmd {
+        inline_pbl_array: [0, 0, 0, 0],
+        mr_length: end - MEMORY_BASE + 1,
+        flags: 23,
+        iova: 0x7f00_0000_0000 + MEMORY_BASE,
+        ..command
+    };
+    for command in [beyond, half] {
+        assert_eq!(driver.reg_mr(&command), Err(ILLEGAL));
+    }
+    assert_eq!(driver.broken(), [Rule::DmaFault, Rule::DmaFault]);
 }
 
 #[test]

@@ -506,6 +506,25 @@ fn a_qp_that_the_device_moved_may_be_claimed_where_it_was() {
 }
 
 #[test]
+fn doorbells_of_a_past_session_are_nobodys() {
+    let mut driver = Driver::default_up();
+    let base = driver.base();
+    let qp = driver.create_qp(&srd(&base)).unwrap();
+    let ring = |driver: &mut Driver, offset: u32| {
+        driver.model.bar_write(4, offset.into(), &[0; 4]);
+        driver.broken()
+    };
+    for offset in [qp.sq_db_offset, qp.rq_db_offset] {
+        assert_eq!(ring(&mut driver, offset), []);
+    }
+    driver.bring_up();
+    driver.alloc_uar().unwrap();
+    for offset in [qp.sq_db_offset, qp.rq_db_offset] {
+        assert_eq!(ring(&mut driver, offset), [Rule::DoorbellUnowned]);
+    }
+}
+
+#[test]
 fn a_reset_ends_every_queue_pair_and_gives_its_places_back() {
     let mut driver = Driver::default_up();
     let base = driver.base();
