@@ -15,21 +15,21 @@ use crate::driver::{versions, Completion, Driver, AQ, BUFFER, MEMORY_BASE};
 use crate::verbs::{cq_command, mr_command, qp_command};
 
 /// A xorshift generator: the same numbers for the same seed.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
     }
 
-    fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 
-    fn fill(&mut self, bytes: &mut [u8]) {
+    pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let random = self.next().to_le_bytes();
             chunk.copy_from_slice(&random[..chunk.len()]);

@@ -5,6 +5,10 @@
 mod datagrams;
 mod errors;
 mod events;
+mod limits;
+mod pair;
 mod rdma;
+mod scripts;
 mod sends;
 mod side;
+mod wr;

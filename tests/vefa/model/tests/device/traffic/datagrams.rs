@@ -4,7 +4,8 @@
 use vefa_model::names::{QpType, WorkStatus};
 use vefa_model::Config;
 
-use super::side::{pattern, Pair, Wr};
+use super::pair::{pattern, Pair};
+use super::wr::Wr;
 
 fn pair() -> Pair {
     Pair::with(&Config::default(), QpType::Ud, |_| ())

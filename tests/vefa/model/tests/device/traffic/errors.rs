@@ -9,7 +9,9 @@ use vefa_model::Config;
 use vefa_spec::commands::RegMrCmd;
 use vefa_spec::io::TxBufDesc;
 
-use super::side::{carry, data_mr, pattern, Pair, Side, Wr, DATA_LEN};
+use super::pair::{carry, pattern, Pair};
+use super::side::{data_mr, Side, DATA_LEN};
+use super::wr::Wr;
 use crate::driver::gid;
 
 /// The end of guest memory.

@@ -7,7 +7,9 @@ use vefa_spec::entries::{CompEvent, Eqe};
 use vefa_spec::regs;
 use vefa_spec::Wire;
 
-use super::side::{Cq, Pair, Qp, Side, Wr};
+use super::pair::Pair;
+use super::side::{Cq, Qp, Side};
+use super::wr::Wr;
 use crate::driver::BUFFER;
 
 /// Where the small driver puts its event queue.

@@ -5,7 +5,9 @@ use vefa_model::names::{Capability, QpType, WorkStatus};
 use vefa_model::Config;
 use vefa_spec::commands::RegMrCmd;
 
-use super::side::{carry, data_mr, pattern, Pair, Wr};
+use super::pair::{carry, pattern, Pair};
+use super::side::data_mr;
+use super::wr::Wr;
 
 /// Twelve packets, the last one short.
 const LONG: u32 = 100_000;

@@ -4,7 +4,9 @@
 use vefa_model::names::{QpState, QpType, WorkStatus};
 use vefa_model::Config;
 
-use super::side::{carry, pair_of, pattern, Pair, Side, Wr};
+use super::pair::{carry, pair_of, pattern, Pair};
+use super::side::Side;
+use super::wr::Wr;
 
 #[test]
 fn a_send_reaches_the_other_device() {

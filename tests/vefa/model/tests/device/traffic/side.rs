@@ -2,19 +2,16 @@
 //! A device with a driver and a program on it: rings, registered memory,
 //! descriptors and completions as user space writes and reads them.
 
-use std::time::Duration;
-
 use vefa_model::names::{Opcode, QpState, QpType, WorkStatus};
 use vefa_model::{Config, Gid, GuestMemory};
 use vefa_spec::commands::{
     CreateCqCmd, CreateQpCmd, CreateQpResp, ModifyQpCmd, RegMrCmd, RegMrResp,
 };
-use vefa_spec::io::{
-    CdescCommon, RdmaReq, RemoteMemAddr, RxCdesc, RxDesc, TxBufDesc, TxCdesc, TxMetaDesc,
-};
+use vefa_spec::io::{CdescCommon, RemoteMemAddr, RxCdesc, RxDesc, TxBufDesc, TxCdesc};
 use vefa_spec::Wire;
 
-use crate::driver::{gid, Driver};
+use super::wr::Wr;
+use crate::driver::Driver;
 use crate::verbs::{address, cq_command, qp_command, to_state};
 
 /// Memory of the program: one page of 2 MiB, which it knows at another address.
@@ -48,6 +45,13 @@ pub struct Cq {
     ring: u64,
     entry_size: u64,
     pub consumed: u16,
+}
+
+impl Qp {
+    /// Send descriptors written so far.
+    pub fn sent(&self) -> u16 {
+        self.sent
+    }
 }
 
 impl Cq {
@@ -86,13 +90,6 @@ impl Done {
     }
 }
 
-/// A work request that is to be sent.
-#[derive(Debug, Clone)]
-pub struct Wr {
-    pub meta: TxMetaDesc,
-    pub body: Vec<u8>,
-}
-
 /// One device, its driver and its program.
 pub struct Side {
     pub driver: Driver,
@@ -105,7 +102,11 @@ pub struct Side {
 
 impl Side {
     pub fn new(config: Config) -> Self {
-        let mut driver = Driver::up(config);
+        Self::on(Driver::up(config))
+    }
+
+    /// On a device without objects.
+    pub fn on(mut driver: Driver) -> Self {
         let (pd, uar) = (driver.alloc_pd().unwrap(), driver.alloc_uar().unwrap());
         let mr = driver.reg_mr(&data_mr(pd)).unwrap();
         let cq = Cq {
@@ -411,177 +412,4 @@ pub fn data_mr(pd: u16) -> RegMrCmd {
         iova: DATA,
         ..Default::default()
     }
-}
-
-impl Wr {
-    fn new(id: u64, operation: u8, to: (u16, u16)) -> Self {
-        let [w0, w1, w2, w3] = [0, 16, 32, 48].map(|shift| (id >> shift) as u16);
-        Self {
-            meta: TxMetaDesc {
-                req_id: w0,
-                ctrl1: 0x80 | operation,
-                ctrl2: 4 | 8 | 16,
-                ah: to.0,
-                dest_qp_num: to.1,
-                qkey: QKEY,
-                req_id_ex: vefa_spec::io::ReqIdEx { w: [w1, w2, w3] },
-                ..TxMetaDesc::default()
-            },
-            body: Vec::new(),
-        }
-    }
-
-    /// A send to an AH and a QP.
-    pub fn send(id: u64, to: (u16, u16), buffers: &[TxBufDesc]) -> Self {
-        let mut wr = Self::new(id, 0, to);
-        wr.meta.length = buffers.len() as u16;
-        for buffer in buffers {
-            wr.body.extend(buffer.encode());
-        }
-        wr
-    }
-
-    pub fn inline(id: u64, to: (u16, u16), data: &[u8]) -> Self {
-        let mut wr = Self::new(id, 0, to);
-        wr.meta.ctrl1 |= 0x20;
-        wr.meta.length = data.len() as u16;
-        wr.body = data.to_vec();
-        wr
-    }
-
-    pub fn rdma_read(id: u64, to: (u16, u16), from: RemoteMemAddr, buffer: TxBufDesc) -> Self {
-        Self::rdma(id, 1, to, from, buffer)
-    }
-
-    pub fn rdma_write(id: u64, to: (u16, u16), at: RemoteMemAddr, buffer: TxBufDesc) -> Self {
-        Self::rdma(id, 2, to, at, buffer)
-    }
-
-    pub fn inline_write(id: u64, to: (u16, u16), at: RemoteMemAddr, data: &[u8]) -> Self {
-        let mut wr = Self::new(id, 2 | 0x20, to);
-        wr.meta.length = data.len() as u16;
-        wr.body = at.encode().to_vec();
-        wr.body.extend(data);
-        wr
-    }
-
-    fn rdma(
-        id: u64,
-        operation: u8,
-        to: (u16, u16),
-        remote: RemoteMemAddr,
-        buffer: TxBufDesc,
-    ) -> Self {
-        let mut wr = Self::new(id, operation, to);
-        wr.meta.length = 1;
-        let request = RdmaReq {
-            remote_mem: remote,
-            local_mem: [buffer],
-        };
-        wr.body = request.encode().to_vec();
-        wr
-    }
-
-    pub fn with_immediate(mut self, immediate: u32) -> Self {
-        self.meta.ctrl1 |= 0x10;
-        self.meta.immediate_data = immediate;
-        self
-    }
-}
-
-/// Lets packets move between the devices.
-pub fn carry(sides: &mut [&mut Side]) {
-    let mut models: Vec<_> = sides
-        .iter_mut()
-        .map(|side| &mut side.driver.model)
-        .collect();
-    vefa_fabric::carry(&mut models);
-}
-
-/// Lets time pass, in steps of a millisecond, while packets move.
-pub fn pass(sides: &mut [&mut Side], ms: u64) {
-    for _ in 0..ms {
-        for side in &mut *sides {
-            side.driver.pass(Duration::from_millis(1));
-        }
-        carry(sides);
-    }
-}
-
-/// Two devices with these configurations and other GIDs.
-pub fn pair_of(config: &Config) -> (Side, Side) {
-    let side = |n| {
-        Side::new(Config {
-            gid: gid(n),
-            keep_alive_ms: 1 << 30,
-            ..config.clone()
-        })
-    };
-    (side(1), side(2))
-}
-
-/// Two devices with an SRD QP and an AH for the other each: what each sends to.
-pub struct Pair {
-    pub a: Side,
-    pub b: Side,
-    pub qp_a: Qp,
-    pub qp_b: Qp,
-    /// From the first to the second: AH and QP number.
-    pub to_b: (u16, u16),
-    /// Back.
-    pub to_a: (u16, u16),
-}
-
-impl Pair {
-    pub fn new() -> Self {
-        Self::with(&Config::default(), QpType::Srd, |_| ())
-    }
-
-    pub fn with(config: &Config, kind: QpType, change: impl Fn(&mut CreateQpCmd)) -> Self {
-        let (mut a, mut b) = pair_of(config);
-        let (qp_a, qp_b) = (a.qp(kind, &change), b.qp(kind, &change));
-        let to_b = (a.ah(b.gid()), qp_b.number);
-        let to_a = (b.ah(a.gid()), qp_a.number);
-        Self {
-            a,
-            b,
-            qp_a,
-            qp_b,
-            to_b,
-            to_a,
-        }
-    }
-
-    pub fn carry(&mut self) {
-        carry(&mut [&mut self.a, &mut self.b]);
-    }
-
-    pub fn pass(&mut self, ms: u64) {
-        pass(&mut [&mut self.a, &mut self.b], ms);
-    }
-
-    /// Sends from the first and lets packets move.
-    pub fn send(&mut self, requests: &[Wr]) {
-        self.a.send(&mut self.qp_a, requests);
-        self.carry();
-    }
-
-    /// Posts a receive request at the second.
-    pub fn receive(&mut self, id: u16, at: u64, len: u32) {
-        let buffer = self.b.buffer(at, len);
-        self.b.receive(&mut self.qp_b, id, &[buffer]);
-    }
-
-    /// No driver broke a rule.
-    pub fn check(&mut self) {
-        assert_eq!(self.a.driver.broken(), []);
-        assert_eq!(self.b.driver.broken(), []);
-    }
-}
-
-/// Bytes that tell where they came from.
-pub fn pattern(len: usize, seed: u8) -> Vec<u8> {
-    (0..len)
-        .map(|i| (i as u8).wrapping_mul(7) ^ (i >> 8) as u8 ^ seed)
-        .collect()
 }
