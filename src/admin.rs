@@ -84,7 +84,7 @@ use rdma::{
 };
 
 /// BAR of the registers.
-const REGISTERS_BAR: u32 = 0;
+pub(crate) const REGISTERS_BAR: u32 = 0;
 
 /// BAR of the LLQ memory. The kernel must not map it: user space maps it write combining.
 pub(crate) const LLQ_BAR: u32 = 2;

@@ -73,6 +73,19 @@ impl<'bound> Device<'bound> {
         self.admin.generation() == generation
     }
 
+    /// Checks that objects of this reset generation still exist on the device.
+    ///
+    /// # Errors
+    ///
+    /// `EIO`: the device was reset since.
+    pub(crate) fn expect_current(&self, generation: u32) -> Result {
+        if self.is_current(generation) {
+            Ok(())
+        } else {
+            Err(EIO)
+        }
+    }
+
     /// Ends an object of a reset generation with `command`, which the device needs only while that
     /// generation lasts. After success the device knows nothing of the object any more.
     ///

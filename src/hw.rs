@@ -17,5 +17,6 @@ pub(crate) mod admin;
 pub(crate) mod aenq;
 pub(crate) mod cq;
 pub(crate) mod mr;
+pub(crate) mod qp;
 pub(crate) mod regs;
 pub(crate) mod stats;

@@ -8,6 +8,9 @@
 // The tests of layouts compile this file in another place.
 #[path = "uapi/cq.rs"]
 pub(crate) mod cq;
+// As above.
+#[path = "uapi/qp.rs"]
+pub(crate) mod qp;
 
 rdma::wire! {
     /// Request of `alloc_ucontext`.

@@ -2,7 +2,7 @@
 
 //! The verbs, one file per object.
 //!
-//! Not implemented yet: queue pairs and completion counters.
+//! Not implemented yet: completion counters.
 
 pub(crate) mod ah;
 pub(crate) mod cq;
@@ -12,6 +12,7 @@ pub(crate) mod mr;
 pub(crate) mod pd;
 pub(crate) mod port;
 mod port_stats;
+mod qp;
 pub(crate) mod refused;
 pub(crate) mod stats;
 pub(crate) mod ucontext;
@@ -62,6 +63,7 @@ impl Provider for Efa {
         .with_port_counters()
         .with_completion_queues()
         .with_memory_regions()
+        .with_queue_pairs()
         .with_driver_methods(METHODS);
     const DRIVER_ID: DriverId = DriverId::EFA;
     const UVERBS_ABI_VERSION: u32 = UVERBS_ABI_VERSION;

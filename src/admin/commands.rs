@@ -6,6 +6,7 @@
 
 pub(crate) mod cq;
 pub(crate) mod mr;
+pub(crate) mod qp;
 pub(crate) mod stats;
 
 use crate::hw::admin::*;

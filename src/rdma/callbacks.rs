@@ -22,6 +22,7 @@ mod mmap;
 mod mr;
 mod pd;
 mod port;
+mod qp;
 mod stats;
 mod ucontext;
 

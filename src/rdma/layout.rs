@@ -50,6 +50,7 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         alloc_hw_port_stats,
         alloc_pd,
         alloc_ucontext,
+        create_qp,
         create_user_ah,
         create_user_cq,
         dealloc_pd,
@@ -57,6 +58,7 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         dereg_mr,
         destroy_ah,
         destroy_cq,
+        destroy_qp,
         disassociate_ucontext,
         get_dev_fw_str,
         get_hw_stats,
@@ -64,16 +66,19 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         get_port_immutable,
         mmap,
         mmap_free,
+        modify_qp,
         query_device,
         query_gid,
         query_pkey,
         query_port,
         query_port_speed,
+        query_qp,
         reg_user_mr,
         reg_user_mr_dmabuf,
         size_ib_ah,
         size_ib_cq,
         size_ib_pd,
+        size_ib_qp,
         size_ib_ucontext,
     }
     ib_device_attr {
@@ -182,6 +187,43 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
     }
     ib_global_route {
         dgid,
+    }
+    ib_qp {
+        device,
+        pd,
+        send_cq,
+        recv_cq,
+        qp_context,
+        qp_num,
+        qp_type,
+    }
+    ib_qp_init_attr {
+        send_cq,
+        recv_cq,
+        srq,
+        cap,
+        qp_type,
+        create_flags,
+        rwq_ind_tbl,
+    }
+    ib_qp_cap {
+        max_send_wr,
+        max_recv_wr,
+        max_send_sge,
+        max_recv_sge,
+        max_inline_data,
+    }
+    ib_qp_attr {
+        qp_state,
+        cur_qp_state,
+        qkey,
+        sq_psn,
+        cap,
+        pkey_index,
+        en_sqd_async_notify,
+        sq_draining,
+        port_num,
+        rnr_retry,
     }
     rdma_hw_stats {
         num_counters,

@@ -14,6 +14,7 @@ mod cq;
 mod mmap;
 mod mr;
 mod port_counters;
+mod qp;
 
 pub use self::{
     cq::CompletionQueues,
@@ -23,7 +24,8 @@ pub use self::{
         MrRequest,
         NewMr, //
     },
-    port_counters::PortCounters, //
+    port_counters::PortCounters,
+    qp::QueuePairs, //
 };
 pub use crate::callbacks::Operations;
 

@@ -24,6 +24,7 @@ mod object;
 pub mod pci;
 pub mod pci_driver;
 pub mod provider;
+pub mod qp;
 pub mod queue_memory;
 pub mod ratelimit;
 pub mod rhashtable;

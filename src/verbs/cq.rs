@@ -58,7 +58,7 @@ const ENTRY_SIZE_EX: u32 = 32;
 /// A completion queue.
 pub(crate) struct Cq {
     /// The reset generation in which the device made it.
-    generation: u32,
+    pub(super) generation: u32,
     /// What the device knows it by.
     pub(super) number: u16,
     /// Queue pairs that the device has with completions in it.

@@ -2,16 +2,18 @@
 
 //! The parts of a device that processes map.
 
-#![expect(
-    dead_code,
-    reason = "the queues that have such parts are not there yet"
-)]
-
 use crate::{
-    admin::LLQ_BAR,
-    device::Device, //
+    admin::{
+        LLQ_BAR,
+        REGISTERS_BAR, //
+    },
+    device::Device,
+    hw::regs::REGS_SIZE, //
 };
-use kernel::prelude::*;
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*, //
+};
 use rdma::{
     mmap::{
         Caching,
@@ -20,6 +22,10 @@ use rdma::{
     },
     ratelimited, //
 };
+
+/// Bytes at the start of the registers' BAR that share pages with registers.
+// CAST: A page or a few.
+const REGISTER_PAGES: u32 = REGS_SIZE.next_multiple_of(PAGE_SIZE) as u32;
 
 /// A part of the device that a process maps, and where in its first page it begins.
 pub(super) struct DevicePart {
@@ -31,10 +37,17 @@ pub(super) struct DevicePart {
 ///
 /// # Errors
 ///
-/// `EIO`: the device told an offset outside its BAR.
+/// `EIO`: the device told an offset outside its BAR, or among its registers.
 pub(super) fn doorbell(dev: &Device<'_>, offset: u32) -> Result<DevicePart> {
-    let bar = dev.features().device.db_bar;
-    part(dev, bar.into(), offset, 4, Caching::Uncached)
+    let bar = dev.features().device.db_bar.into();
+    if bar == REGISTERS_BAR && offset < REGISTER_PAGES {
+        ratelimited!(dev_err!(
+            dev.pdev,
+            "the device told a doorbell at {offset:#x} of BAR {bar}, where its registers are\n"
+        ));
+        return Err(EIO);
+    }
+    part(dev, bar, offset, 4, Caching::Uncached)
 }
 
 /// The pages of the `len` bytes of LLQ memory at `offset`.

@@ -9,6 +9,7 @@ use super::{
     cq::Cq,
     mr::Mr,
     pd::Pd,
+    qp::Qp,
     ucontext::UContext, //
 };
 use crate::{
@@ -33,6 +34,7 @@ pub(crate) enum Refused {
     Memory(#[expect(dead_code, reason = "it is only kept")] KBox<dyn Send + Sync>),
     Mr(Mr),
     Pd(Pd),
+    Qp(Qp),
     UContext(UContext),
 }
 
@@ -44,6 +46,7 @@ impl Refused {
             Self::Memory(_) => !dev.admin.dma_state().is_over(),
             Self::Mr(_) => false,
             Self::Pd(pd) => pd.users.any(),
+            Self::Qp(_) => false,
             Self::UContext(ucontext) => ucontext.users.any(),
         }
     }
@@ -54,6 +57,7 @@ impl Refused {
             Self::Memory(_) => Ok(()),
             Self::Mr(mr) => mr.give_back(dev),
             Self::Pd(pd) => pd.give_back(dev),
+            Self::Qp(qp) => qp.give_back(dev),
             Self::UContext(ucontext) => ucontext.give_back(dev),
         }
     }
@@ -65,6 +69,7 @@ impl Refused {
             Self::Memory(_) => ("reset", "memory", 0),
             Self::Mr(mr) => ("dereg_mr", "lkey", mr.lkey),
             Self::Pd(pd) => ("dealloc_pd", "PD", pd.id.number.into()),
+            Self::Qp(qp) => ("destroy_qp", "QP", qp.number.into()),
             Self::UContext(ucontext) => ("dealloc_ucontext", "UAR", ucontext.uarn.into()),
         }
     }
@@ -85,6 +90,12 @@ impl From<Mr> for Refused {
 impl From<Pd> for Refused {
     fn from(pd: Pd) -> Self {
         Self::Pd(pd)
+    }
+}
+
+impl From<Qp> for Refused {
+    fn from(qp: Qp) -> Self {
+        Self::Qp(qp)
     }
 }
 

@@ -34,6 +34,16 @@ struct Cq<T> {
 
 type CqObject<P> = Object<bindings::ib_cq, Cq<<P as CompletionQueues>::Cq>>;
 
+/// Borrows the driver's part of a completion queue.
+///
+/// # Safety
+///
+/// `cq` was created, and is not destroyed during `'a`.
+pub(super) unsafe fn data<'a, P: CompletionQueues>(cq: *mut bindings::ib_cq) -> &'a P::Cq {
+    // SAFETY: By the safety requirements of this function.
+    unsafe { &CqObject::<P>::data(cq).mapped.data }
+}
+
 impl<P: CompletionQueues> Operations<P> {
     /// Adds completion queues.
     pub const fn with_completion_queues(mut self) -> Self {

@@ -19,6 +19,9 @@ mod cq;
 #[path = "../../../src/hw/mr.rs"]
 #[allow(dead_code, reason = "only the declarations are looked at")]
 mod mr;
+#[path = "../../../src/hw/qp.rs"]
+#[allow(dead_code, reason = "only the declarations are looked at")]
+mod qp;
 #[path = "../../../src/hw/regs.rs"]
 #[allow(dead_code, reason = "only the declarations are looked at")]
 mod regs;

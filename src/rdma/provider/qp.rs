@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Queue pairs.
+
+use super::CompletionQueues;
+use crate::{
+    qp::{
+        NewQp,
+        QpAttrs,
+        QpChange,
+        QpStatus, //
+    },
+    udata::Udata, //
+};
+use kernel::prelude::*;
+
+/// A device with queue pairs.
+pub trait QueuePairs: CompletionQueues {
+    /// The driver's part of a queue pair.
+    type Qp: Send + Sync + 'static;
+
+    /// Makes a queue pair; the response is written before this returns.
+    ///
+    /// Returns its number, too.
+    fn create_qp(dev: &Self::Data<'_>, new: &mut NewQp<'_, Self>) -> Result<(u32, Self::Qp)>;
+
+    /// Changes a queue pair. After an error it is as it was before.
+    fn modify_qp(
+        dev: &Self::Data<'_>,
+        qp: &Self::Qp,
+        change: &QpChange,
+        udata: &Udata<'_>,
+    ) -> Result;
+
+    /// Reports the state of a queue pair; `wanted` is what the caller wants to know of it.
+    fn query_qp(dev: &Self::Data<'_>, qp: &Self::Qp, wanted: QpAttrs) -> Result<QpStatus>;
+
+    /// Makes the device let go of a queue pair, since user space asks for it. Then it is dropped.
+    ///
+    /// Where that fails the queue pair stays, and user space may ask again. But it does not stay
+    /// where the error is `ENODEV`, which says that no later try can succeed: then
+    /// [`Self::end_qp`] is called.
+    fn destroy_qp(dev: &Self::Data<'_>, qp: &Self::Qp) -> Result;
+
+    /// Ends a queue pair whose end must not fail: its context is closing, or the device is gone.
+    fn end_qp(dev: &Self::Data<'_>, qp: Self::Qp);
+}

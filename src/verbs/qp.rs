@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Queue pairs.
+
+mod create;
+mod modify;
+mod transitions;
+
+use super::refused::{
+    Refused,
+    Returnable, //
+};
+use crate::{
+    admin::commands::qp::{
+        DestroyQp,
+        Transport, //
+    },
+    device::Device,
+    driver::Efa,
+    users::Use, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+use rdma::{
+    provider::QueuePairs,
+    qp::{
+        NewQp,
+        QpAttrs,
+        QpCap,
+        QpChange,
+        QpState,
+        QpStatus, //
+    },
+    queue_memory::QueueMemory,
+    udata::Udata, //
+};
+
+/// A queue pair of a user context.
+pub(crate) struct Qp {
+    /// The reset generation in which the device handed the handle out.
+    generation: u32,
+    /// What the device knows it by.
+    pub(super) handle: u32,
+    /// What peers know it by.
+    pub(super) number: u16,
+    transport: Transport,
+    cap: QpCap,
+    /// The state to which the driver brought it.
+    state: Pin<KBox<Mutex<QpState>>>,
+    // Dropped in this order: memory that the device may use, then the use of what it is made from.
+    _receive_ring: Option<Arc<QueueMemory>>,
+    _made_from: MadeFrom,
+}
+
+/// What a queue pair is made from. The device has to keep all of it as long as the queue pair.
+struct MadeFrom {
+    _pd: Use,
+    _ucontext: Use,
+    _send_cq: Use,
+    _recv_cq: Use,
+}
+
+impl Qp {
+    /// Makes the device let go of it.
+    pub(super) fn give_back(&self, dev: &Device<'_>) -> Result {
+        dev.end(
+            self.generation,
+            &DestroyQp {
+                handle: self.handle,
+            },
+        )
+    }
+
+    /// Says whether the device knows it by this handle, given out in this reset generation.
+    fn is(&self, generation: u32, handle: u32) -> bool {
+        (self.generation, self.handle) == (generation, handle)
+    }
+}
+
+/// Says whether the device was asked to let go of this queue pair, but did not.
+fn is_refused(dev: &Device<'_>, generation: u32, handle: u32) -> bool {
+    dev.quarantine
+        .any(|object| matches!(object, Refused::Qp(qp) if qp.is(generation, handle)))
+}
+
+impl QueuePairs for Efa {
+    type Qp = Returnable<Qp>;
+
+    fn create_qp(dev: &Device<'_>, new: &mut NewQp<'_, Self>) -> Result<(u32, Returnable<Qp>)> {
+        create::create(dev, new)
+            .map(|qp| (qp.number.into(), qp))
+            .inspect_err(|_| dev.stats.create_qp_err.inc())
+    }
+
+    fn modify_qp(
+        dev: &Device<'_>,
+        qp: &Returnable<Qp>,
+        change: &QpChange,
+        udata: &Udata<'_>,
+    ) -> Result {
+        modify::modify(dev, qp, change, udata)
+    }
+
+    fn query_qp(dev: &Device<'_>, qp: &Returnable<Qp>, wanted: QpAttrs) -> Result<QpStatus> {
+        modify::query(dev, qp, wanted)
+    }
+
+    fn destroy_qp(dev: &Device<'_>, qp: &Returnable<Qp>) -> Result {
+        qp.give_back(dev)
+    }
+
+    fn end_qp(dev: &Device<'_>, qp: Returnable<Qp>) {
+        qp.end(dev);
+    }
+}

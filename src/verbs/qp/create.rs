@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Creating queue pairs.
+
+use super::{
+    is_refused,
+    MadeFrom,
+    Qp, //
+};
+use crate::{
+    admin::commands::qp::{
+        CreateQp,
+        Transport, //
+    },
+    device::Device,
+    driver::Efa,
+    hw::{
+        admin::*,
+        qp::*, //
+    },
+    uapi::qp::*,
+    verbs::{
+        cq::Cq,
+        mmap,
+        refused::{
+            self,
+            Returnable,
+            Room, //
+        }, //
+    }, //
+};
+use core::mem::offset_of;
+use kernel::{
+    dma::DataDirection,
+    new_mutex,
+    prelude::*,
+    sync::Arc,
+    types::ScopeGuard, //
+};
+use rdma::{
+    mmap::{
+        Access,
+        Mappings,
+        Target, //
+    },
+    qp::{
+        NewQp,
+        QpCap,
+        QpState,
+        QpType, //
+    },
+    queue_memory::QueueMemory,
+    ratelimited, //
+};
+use zerocopy::FromZeros;
+
+/// The smallest descriptor of a send, in bytes.
+const MIN_SEND_DESC_SIZE: u32 = 64;
+
+/// A descriptor of a receive buffer, in bytes.
+const RECV_DESC_SIZE: u32 = 16;
+
+/// Creates a queue pair.
+///
+/// # Errors
+///
+/// - `EOPNOTSUPP`: a type, flag or part of the request that EFA or this device does not have.
+/// - `EINVAL`: the request is too short, or has reserved bytes that are not 0; sizes are above the
+///   device's, or the rings too small for them; or the device refuses it, the service level perhaps.
+/// - `ENOMEM`: no memory, or the device has no queue pair left.
+/// - `EFAULT`: the request cannot be read or the response not written. The queue pair is given back.
+/// - `EIO`: the device told something impossible, or was reset since what the queue pair is made
+///   from was created.
+/// - What the admin queue fails with.
+pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Returnable<Qp>> {
+    let request = Request::read(dev, new).inspect_err(|error| {
+        ratelimited!(dev_dbg!(
+            dev.pdev,
+            "create_qp: request refused: {error:?}\n"
+        ))
+    })?;
+    let made_from = [
+        new.pd.id.generation,
+        new.ucontext.generation,
+        request.send_cq.generation,
+        request.recv_cq.generation,
+    ];
+    for generation in made_from {
+        dev.expect_current(generation)?;
+    }
+    refused::retry(dev);
+
+    let ring = request.receive_ring(dev)?;
+    let state = KBox::pin_init(new_mutex!(QpState::Reset, "efa_qp_state"), GFP_KERNEL)?;
+    // Read first: should a reset come in between, the queue pair counts as one from before it.
+    let generation = dev.admin.generation();
+    let command = request.command(new, ring.as_deref());
+    let (room, created, ring) = Room::new()?.create(dev, ring, &command)?;
+    let (handle, number) = (created.qp_handle, created.qp_num);
+    if is_refused(dev, generation, handle) {
+        ratelimited!(dev_err!(
+            dev.pdev,
+            "create_qp: the device handed out QP {number}, which it has not taken back yet\n"
+        ));
+        return Err(EIO);
+    }
+    let qp = room.take(Qp {
+        generation,
+        handle,
+        number,
+        transport: request.transport,
+        cap: new.cap,
+        state,
+        _receive_ring: ring.clone(),
+        _made_from: MadeFrom {
+            _pd: new.pd.users.add(),
+            _ucontext: new.ucontext.users.add(),
+            _send_cq: request.send_cq.users.add(),
+            _recv_cq: request.recv_cq.users.add(),
+        },
+    });
+    let qp = ScopeGuard::new_with_data(qp, |qp| qp.end(dev));
+
+    let response = request.response(dev, &mut new.mappings, &created, ring)?;
+    new.udata.respond(&response)?;
+    Ok(qp.dismiss())
+}
+
+/// A request that was checked.
+struct Request<'a> {
+    transport: Transport,
+    sizes: AdminQpAllocSize,
+    flags: u16,
+    sl: u8,
+    send_cq: &'a Cq,
+    recv_cq: &'a Cq,
+}
+
+impl<'a> Request<'a> {
+    fn read(dev: &Device<'_>, new: &NewQp<'a, Efa>) -> Result<Self> {
+        let request: IbvCreateQp = new.udata.read_request(offset_of!(IbvCreateQp, flags))?;
+        let features = dev.features();
+        check_flags(&request, features.device.device_caps)?;
+        let inline_limit = dev.inline_buf_size().max(dev.inline_buf_size_ex());
+        check_cap(&new.cap, &features.queues, inline_limit.into())?;
+        let sizes = AdminQpAllocSize {
+            send_queue_ring_size: request.sq_ring_size,
+            send_queue_depth: new.cap.max_send_wr,
+            recv_queue_ring_size: request.rq_ring_size,
+            recv_queue_depth: new.cap.max_recv_wr,
+        };
+        check_rings(&sizes, &features.queues)?;
+        if new.has_shared_receives || new.create_flags != 0 {
+            return Err(EOPNOTSUPP);
+        }
+        Ok(Self {
+            transport: transport(new.qp_type, request.driver_qp_type)?,
+            sizes,
+            flags: request.flags,
+            sl: request.sl,
+            send_cq: new.send_cq.ok_or(EOPNOTSUPP)?,
+            recv_cq: new.recv_cq.ok_or(EOPNOTSUPP)?,
+        })
+    }
+
+    /// Allocates the receive ring, if there is to be one.
+    fn receive_ring(&self, dev: &Device<'_>) -> Result<Option<Arc<QueueMemory>>> {
+        let size = self.sizes.recv_queue_ring_size.try_into()?;
+        if size == 0 {
+            return Ok(None);
+        }
+        let ring = QueueMemory::new(dev.pdev.as_ref(), size, DataDirection::ToDevice)?;
+        Ok(Some(Arc::new(ring, GFP_KERNEL)?))
+    }
+
+    fn command(&self, new: &NewQp<'_, Efa>, ring: Option<&QueueMemory>) -> CreateQp {
+        CreateQp {
+            pdn: new.pd.id.number,
+            uarn: new.ucontext.uarn,
+            transport: self.transport,
+            unsolicited_write_recv: self.flags & CREATE_QP_WITH_UNSOLICITED_WRITE_RECV != 0,
+            wide_req_ids: self.flags & CREATE_QP_WITH_SQ_64_BIT_REQ_ID != 0,
+            send_cq: self.send_cq.number,
+            recv_cq: self.recv_cq.number,
+            rq_addr: ring.map_or(0, QueueMemory::dma_address),
+            sizes: self.sizes,
+            sl: self.sl,
+        }
+    }
+
+    /// Lets the process map what the device told, and says how.
+    fn response(
+        &self,
+        dev: &Device<'_>,
+        mappings: &mut Mappings<'_>,
+        created: &AdminCreateQpResp,
+        ring: Option<Arc<QueueMemory>>,
+    ) -> Result<IbvCreateQpResp> {
+        let mut response = IbvCreateQpResp::new_zeroed();
+        response.send_sub_cq_idx = created.send_sub_cq_idx;
+        response.recv_sub_cq_idx = created.recv_sub_cq_idx;
+        let sq_ring_size = self.sizes.send_queue_ring_size;
+        if sq_ring_size != 0 {
+            let sq_doorbell = mmap::doorbell(dev, created.sq_db_offset)?;
+            response.sq_db_offset = sq_doorbell.offset_in_page;
+            response.sq_db_mmap_key = mappings.add(sq_doorbell.target)?;
+            let llq = mmap::llq(dev, created.llq_descriptors_offset, sq_ring_size)?;
+            response.llq_desc_offset = llq.offset_in_page;
+            response.llq_desc_mmap_key = mappings.add(llq.target)?;
+        }
+        if let Some(ring) = ring {
+            let rq_doorbell = mmap::doorbell(dev, created.rq_db_offset)?;
+            response.rq_db_offset = rq_doorbell.offset_in_page;
+            response.rq_db_mmap_key = mappings.add(rq_doorbell.target)?;
+            response.rq_mmap_size = ring.len() as u64;
+            response.rq_mmap_key = mappings.add(Target::Queue(ring, Access::ReadWrite))?;
+        }
+        Ok(response)
+    }
+}
+
+/// Checks what is optional or reserved in a request.
+fn check_flags(request: &IbvCreateQp, device_caps: u32) -> Result {
+    if request.comp_mask != 0 {
+        return Err(EOPNOTSUPP);
+    }
+    if request.reserved_98 != [0; 5] {
+        return Err(EINVAL);
+    }
+    let mut known = 0;
+    if device_caps & ADMIN_FEATURE_DEVICE_ATTR_DESC_UNSOLICITED_WRITE_RECV_MASK != 0 {
+        known |= CREATE_QP_WITH_UNSOLICITED_WRITE_RECV;
+    }
+    if device_caps & ADMIN_FEATURE_DEVICE_ATTR_DESC_SQ_64_BIT_REQ_ID_MASK != 0 {
+        known |= CREATE_QP_WITH_SQ_64_BIT_REQ_ID;
+    }
+    if request.flags & !known != 0 {
+        return Err(EOPNOTSUPP);
+    }
+    Ok(())
+}
+
+/// Checks that a queue pair is not larger than the device can have it.
+fn check_cap(cap: &QpCap, limits: &AdminFeatureQueueAttrDesc1, inline_limit: u32) -> Result {
+    let within_limits = cap.max_send_wr <= limits.max_sq_depth
+        && cap.max_recv_wr <= limits.max_rq_depth
+        && cap.max_send_sge <= limits.max_wr_send_sges.into()
+        && cap.max_recv_sge <= limits.max_wr_recv_sges.into()
+        && cap.max_inline_data <= inline_limit;
+    if within_limits {
+        Ok(())
+    } else {
+        Err(EINVAL)
+    }
+}
+
+/// Checks that the rings have room for the work requests, and are not larger than user space has
+/// reason to ask for.
+fn check_rings(sizes: &AdminQpAllocSize, limits: &AdminFeatureQueueAttrDesc1) -> Result {
+    let holds = |ring: u32, depth: u32, desc_size: u32| ring / desc_size >= depth;
+    // User space rounds the number of descriptors up to a power of two.
+    let max_recv_descs = u64::from(limits.max_rq_depth)
+        .saturating_mul(limits.max_wr_recv_sges.into())
+        .checked_next_power_of_two()
+        .unwrap_or(u64::MAX);
+    let max_recv_ring = max_recv_descs.saturating_mul(RECV_DESC_SIZE.into());
+
+    let fits = sizes.send_queue_ring_size <= limits.max_llq_size
+        && u64::from(sizes.recv_queue_ring_size) <= max_recv_ring
+        && holds(
+            sizes.send_queue_ring_size,
+            sizes.send_queue_depth,
+            MIN_SEND_DESC_SIZE,
+        )
+        && holds(
+            sizes.recv_queue_ring_size,
+            sizes.recv_queue_depth,
+            RECV_DESC_SIZE,
+        );
+    if fits {
+        Ok(())
+    } else {
+        Err(EINVAL)
+    }
+}
+
+/// The transport for a type of verbs, and of the provider library where verbs leave it to that.
+fn transport(qp_type: QpType, driver_qp_type: u32) -> Result<Transport> {
+    match (qp_type, driver_qp_type) {
+        (QpType::Ud, _) => Ok(Transport::Ud),
+        (QpType::Driver, QP_DRIVER_TYPE_SRD) => Ok(Transport::Srd),
+        _ => Err(EOPNOTSUPP),
+    }
+}
+
+#[kernel::macros::kunit_tests(efa_qp_create)]
+mod tests {
+    use super::*;
+
+    fn limits() -> AdminFeatureQueueAttrDesc1 {
+        let mut limits = AdminFeatureQueueAttrDesc1::new_zeroed();
+        limits.max_sq_depth = 4096;
+        limits.max_rq_depth = 1000;
+        limits.max_wr_send_sges = 2;
+        limits.max_wr_recv_sges = 3;
+        limits.max_llq_size = 262_144;
+        limits
+    }
+
+    #[test]
+    fn only_known_types_become_queue_pairs() {
+        assert_eq!(transport(QpType::Ud, 0), Ok(Transport::Ud));
+        assert_eq!(transport(QpType::Driver, 0), Ok(Transport::Srd));
+        assert_eq!(transport(QpType::Driver, 1), Err(EOPNOTSUPP));
+        assert_eq!(transport(QpType::Other, 0), Err(EOPNOTSUPP));
+    }
+
+    #[test]
+    fn a_flag_needs_its_capability() {
+        let check = |flags: u16, caps: u32| {
+            let mut request = IbvCreateQp::new_zeroed();
+            request.flags = flags;
+            check_flags(&request, caps)
+        };
+        for (flag, cap) in [(0, 4), (1, 10)] {
+            assert_eq!(check(1 << flag, 1 << cap), Ok(()));
+            assert_eq!(check(1 << flag, !(1 << cap)), Err(EOPNOTSUPP));
+        }
+        for flag in 2..16 {
+            assert_eq!(check(1 << flag, u32::MAX), Err(EOPNOTSUPP));
+        }
+    }
+
+    #[test]
+    fn reserved_parts_of_a_request_are_zero() {
+        let mut request = IbvCreateQp::new_zeroed();
+        assert_eq!(check_flags(&request, 0), Ok(()));
+        for byte in 0..request.reserved_98.len() {
+            request.reserved_98 = [0; 5];
+            if let Some(byte) = request.reserved_98.get_mut(byte) {
+                *byte = 1;
+            }
+            assert_eq!(check_flags(&request, 0), Err(EINVAL));
+        }
+        request.comp_mask = 1;
+        assert_eq!(check_flags(&request, 0), Err(EOPNOTSUPP));
+    }
+
+    #[test]
+    fn each_limit_holds_and_can_be_reached() {
+        let largest = QpCap {
+            max_send_wr: 4096,
+            max_recv_wr: 1000,
+            max_send_sge: 2,
+            max_recv_sge: 3,
+            max_inline_data: 32,
+        };
+        let check = |change: fn(&mut QpCap)| {
+            let mut cap = largest;
+            change(&mut cap);
+            check_cap(&cap, &limits(), 32)
+        };
+        assert_eq!(check(|_| ()), Ok(()));
+        assert_eq!(check(|cap| cap.max_send_wr += 1), Err(EINVAL));
+        assert_eq!(check(|cap| cap.max_recv_wr += 1), Err(EINVAL));
+        assert_eq!(check(|cap| cap.max_send_sge += 1), Err(EINVAL));
+        assert_eq!(check(|cap| cap.max_recv_sge += 1), Err(EINVAL));
+        assert_eq!(check(|cap| cap.max_inline_data += 1), Err(EINVAL));
+    }
+
+    fn rings(send: (u32, u32), recv: (u32, u32)) -> Result {
+        let sizes = AdminQpAllocSize {
+            send_queue_ring_size: send.0,
+            send_queue_depth: send.1,
+            recv_queue_ring_size: recv.0,
+            recv_queue_depth: recv.1,
+        };
+        check_rings(&sizes, &limits())
+    }
+
+    #[test]
+    fn a_ring_holds_its_work_requests() {
+        assert_eq!(rings((0, 0), (0, 0)), Ok(()));
+        assert_eq!(rings((64 * 16, 16), (16 * 8, 8)), Ok(()));
+        assert_eq!(rings((64 * 16 - 1, 16), (16 * 8, 8)), Err(EINVAL));
+        assert_eq!(rings((64 * 16, 16), (16 * 8 - 1, 8)), Err(EINVAL));
+        assert_eq!(rings((0, 1), (0, 0)), Err(EINVAL));
+        assert_eq!(rings((0, 0), (0, 1)), Err(EINVAL));
+        assert_eq!(rings((0, u32::MAX), (0, u32::MAX)), Err(EINVAL));
+    }
+
+    #[test]
+    fn a_ring_is_not_larger_than_there_can_be_work_requests() {
+        assert_eq!(rings((262_144, 16), (0, 0)), Ok(()));
+        assert_eq!(rings((262_145, 16), (0, 0)), Err(EINVAL));
+        // 3000 descriptors, rounded up.
+        assert_eq!(rings((64, 1), (4096 * 16, 1000)), Ok(()));
+        assert_eq!(rings((64, 1), (4096 * 16 + 1, 1000)), Err(EINVAL));
+        assert_eq!(rings((64, 1), (u32::MAX, 1)), Err(EINVAL));
+    }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Changing and querying queue pairs.
+
+use super::{
+    transitions::{
+        is_allowed,
+        is_plausible, //
+    },
+    Qp, //
+};
+use crate::{
+    admin::commands::qp::{
+        ModifyQp,
+        QueryQp,
+        Transport, //
+    },
+    device::Device,
+    hw::admin::ADMIN_FEATURE_DEVICE_ATTR_DESC_RNR_RETRY_MASK,
+    verbs::port::PORTS, //
+};
+use kernel::prelude::*;
+use rdma::{
+    qp::{
+        QpAttrs,
+        QpChange,
+        QpState,
+        QpStatus, //
+    },
+    ratelimited,
+    udata::Udata, //
+};
+
+/// The only port.
+const PORT: u32 = PORTS;
+
+/// Most tries when the receiver is not ready; it means that there is no limit.
+const MAX_RNR_RETRY: u8 = 7;
+
+/// What can be changed.
+const CHANGEABLE: QpAttrs = QpAttrs::STATE
+    .and(QpAttrs::CUR_STATE)
+    .and(QpAttrs::SQ_DRAINED_EVENT)
+    .and(QpAttrs::PKEY_INDEX)
+    .and(QpAttrs::PORT)
+    .and(QpAttrs::QKEY)
+    .and(QpAttrs::SQ_PSN)
+    .and(QpAttrs::RNR_RETRY);
+
+/// What can be queried.
+const QUERYABLE: QpAttrs = QpAttrs::STATE
+    .and(QpAttrs::PKEY_INDEX)
+    .and(QpAttrs::PORT)
+    .and(QpAttrs::QKEY)
+    .and(QpAttrs::SQ_PSN)
+    .and(QpAttrs::CAP)
+    .and(QpAttrs::RNR_RETRY);
+
+/// Changes a queue pair. After an error it is as it was before.
+///
+/// # Errors
+///
+/// - `EOPNOTSUPP`: the request has a private part that says something; or it wants to change what
+///   EFA does not have, or another port or partition key than the only one, or the device cannot
+///   retry when receivers are not ready.
+/// - `EINVAL`: the state cannot change so, or an attribute is missing or not allowed with it, or
+///   the device refuses the change.
+/// - `EIO`: the device was reset since the queue pair was created.
+/// - What the admin queue fails with.
+pub(super) fn modify(dev: &Device<'_>, qp: &Qp, change: &QpChange, udata: &Udata<'_>) -> Result {
+    udata.expect_no_request()?;
+    dev.expect_current(qp.generation)?;
+
+    // Held over the command, so that two changes at once come one after the other.
+    let mut state = qp.state.lock();
+    let device_caps = dev.features().device.device_caps;
+    let to = check(qp.transport, device_caps, *state, change).inspect_err(|error| {
+        ratelimited!(dev_dbg!(
+            dev.pdev,
+            "modify_qp: QP {}: {error:?}: in state {:?}, to change: {:?} (to {:?})\n",
+            qp.number,
+            *state,
+            change.attrs,
+            change.state
+        ))
+    })?;
+    dev.admin.exec(&ModifyQp {
+        handle: qp.handle,
+        states: change
+            .state
+            .map(|to| (change.cur_state.unwrap_or(*state), to)),
+        qkey: change.qkey,
+        sq_psn: change.sq_psn,
+        sq_drained_event: change.sq_drained_event,
+        rnr_retry: change.rnr_retry,
+    })?;
+    *state = to;
+    Ok(())
+}
+
+/// Checks a change of a queue pair that is in state `state`; returns its state afterwards.
+fn check(
+    transport: Transport,
+    device_caps: u32,
+    state: QpState,
+    change: &QpChange,
+) -> Result<QpState> {
+    if !CHANGEABLE.contain(change.attrs) {
+        return Err(EOPNOTSUPP);
+    }
+    let from = change.cur_state.unwrap_or(state);
+    let to = change.state.unwrap_or(from);
+    if !is_plausible(transport, state, from) || !is_allowed(transport, from, to, change.attrs) {
+        return Err(EINVAL);
+    }
+    if change.port.is_some_and(|port| port != PORT)
+        || change.pkey_index.is_some_and(|index| index != 0)
+    {
+        return Err(EOPNOTSUPP);
+    }
+    if let Some(rnr_retry) = change.rnr_retry {
+        if device_caps & ADMIN_FEATURE_DEVICE_ATTR_DESC_RNR_RETRY_MASK == 0 {
+            return Err(EOPNOTSUPP);
+        }
+        if rnr_retry > MAX_RNR_RETRY {
+            return Err(EINVAL);
+        }
+    }
+    Ok(to)
+}
+
+/// Reports the state of a queue pair, as the device has it.
+///
+/// # Errors
+///
+/// - `EOPNOTSUPP`: the caller wants to know what EFA does not have.
+/// - `EINVAL`: the device does not know the queue pair.
+/// - `EIO`: the device told a state that there is not, or was reset since the queue pair was
+///   created.
+/// - What the admin queue fails with.
+pub(super) fn query(dev: &Device<'_>, qp: &Qp, wanted: QpAttrs) -> Result<QpStatus> {
+    if !QUERYABLE.contain(wanted) {
+        return Err(EOPNOTSUPP);
+    }
+    dev.expect_current(qp.generation)?;
+    let queried = dev.admin.exec(&QueryQp { handle: qp.handle })?;
+    Ok(QpStatus {
+        state: queried.state.ok_or(EIO)?,
+        sq_draining: queried.sq_draining,
+        port: PORT,
+        qkey: queried.qkey,
+        sq_psn: queried.sq_psn,
+        rnr_retry: queried.rnr_retry,
+        cap: qp.cap,
+    })
+}
+
+#[kernel::macros::kunit_tests(efa_qp_modify)]
+mod tests {
+    use super::*;
+
+    const RNR_RETRY: u32 = ADMIN_FEATURE_DEVICE_ATTR_DESC_RNR_RETRY_MASK;
+
+    fn to(state: QpState, attrs: QpAttrs) -> QpChange {
+        QpChange {
+            attrs: attrs | QpAttrs::STATE,
+            state: Some(state),
+            cur_state: None,
+            sq_drained_event: None,
+            pkey_index: None,
+            port: None,
+            qkey: None,
+            sq_psn: None,
+            rnr_retry: None,
+        }
+    }
+
+    fn init() -> QpChange {
+        QpChange {
+            pkey_index: Some(0),
+            port: Some(1),
+            ..to(
+                QpState::Init,
+                QpAttrs::PKEY_INDEX | QpAttrs::PORT | QpAttrs::QKEY,
+            )
+        }
+    }
+
+    fn ready_to_send(transport: Transport, device_caps: u32, rnr_retry: u8) -> Result<QpState> {
+        let change = QpChange {
+            rnr_retry: Some(rnr_retry),
+            ..to(QpState::Rts, QpAttrs::SQ_PSN | QpAttrs::RNR_RETRY)
+        };
+        check(transport, device_caps, QpState::Rtr, &change)
+    }
+
+    #[test]
+    fn there_is_one_port_and_one_partition_key() {
+        let check = |change: &QpChange| check(Transport::Srd, 0, QpState::Reset, change);
+        assert_eq!(check(&init()), Ok(QpState::Init));
+        let port = QpChange {
+            port: Some(2),
+            ..init()
+        };
+        assert_eq!(check(&port), Err(EOPNOTSUPP));
+        let pkey_index = QpChange {
+            pkey_index: Some(1),
+            ..init()
+        };
+        assert_eq!(check(&pkey_index), Err(EOPNOTSUPP));
+    }
+
+    #[test]
+    fn retries_when_a_receiver_is_not_ready_need_srd_and_the_device() {
+        for tries in 0..=MAX_RNR_RETRY {
+            let ready = ready_to_send(Transport::Srd, RNR_RETRY, tries);
+            assert_eq!(ready, Ok(QpState::Rts));
+        }
+        assert_eq!(ready_to_send(Transport::Srd, RNR_RETRY, 8), Err(EINVAL));
+        assert_eq!(ready_to_send(Transport::Srd, 0, 1), Err(EOPNOTSUPP));
+        assert_eq!(ready_to_send(Transport::Ud, RNR_RETRY, 1), Err(EINVAL));
+    }
+
+    #[test]
+    fn what_is_not_efas_is_not_supported_whatever_the_state() {
+        for state in QpState::ALL {
+            let change = to(QpState::Reset, QpAttrs::CAP);
+            let result = check(Transport::Ud, 0, state, &change);
+            assert_eq!(result, Err(EOPNOTSUPP));
+        }
+    }
+
+    #[test]
+    fn a_claimed_state_counts_only_if_it_can_be_true() {
+        let claim = |cur_state, known| {
+            let change = QpChange {
+                cur_state: Some(cur_state),
+                ..to(QpState::Rts, QpAttrs::CUR_STATE)
+            };
+            check(Transport::Ud, 0, known, &change)
+        };
+        assert_eq!(claim(QpState::Sqe, QpState::Rts), Ok(QpState::Rts));
+        assert_eq!(claim(QpState::Rts, QpState::Rts), Ok(QpState::Rts));
+        for known in [QpState::Reset, QpState::Init, QpState::Rtr, QpState::Error] {
+            assert_eq!(claim(QpState::Rts, known), Err(EINVAL));
+            assert_eq!(claim(QpState::Sqe, known), Err(EINVAL));
+        }
+    }
+
+    #[test]
+    fn a_change_without_a_state_stays_where_it_is() {
+        let change = QpChange {
+            attrs: QpAttrs::QKEY,
+            state: None,
+            ..to(QpState::Rts, QpAttrs::NONE)
+        };
+        let check = |state| check(Transport::Srd, 0, state, &change);
+        assert_eq!(check(QpState::Rts), Ok(QpState::Rts));
+        assert_eq!(check(QpState::Reset), Err(EINVAL));
+    }
+}
