@@ -5,7 +5,8 @@
 use crate::{
     bindings,
     mmap::Mappings,
-    udata::Udata, //
+    udata::Udata,
+    umem::Umem, //
 };
 use core::ptr::NonNull;
 use kernel::{
@@ -30,6 +31,7 @@ pub struct NewCq<'a> {
     /// What processes can map of it.
     pub mappings: Mappings<'a>,
     raw: NonNull<bindings::ib_cq>,
+    attrs: NonNull<bindings::uverbs_attr_bundle>,
     notifier: Revoke,
 }
 
@@ -38,9 +40,10 @@ impl<'a> NewCq<'a> {
     ///
     /// # Safety
     ///
-    /// `raw` is the queue that the running call creates.
+    /// `raw` is the queue that the running call creates, and `attrs` are that call's.
     pub(crate) unsafe fn new(
         raw: NonNull<bindings::ib_cq>,
+        attrs: NonNull<bindings::uverbs_attr_bundle>,
         attr: &bindings::ib_cq_init_attr,
         udata: Udata<'a>,
         mappings: Mappings<'a>,
@@ -52,6 +55,7 @@ impl<'a> NewCq<'a> {
             udata,
             mappings,
             raw,
+            attrs,
             notifier: Revoke(None),
         }
     }
@@ -68,6 +72,28 @@ impl<'a> NewCq<'a> {
         let notifier = Notifier::new(self.raw)?;
         self.notifier.0 = Some(notifier.clone());
         Ok(notifier)
+    }
+
+    /// Memory of `len` bytes or more that user space brought for the queue, if it did.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: it is too small, or named in more than one way.
+    /// - Else as [`UserMemory::pin`](crate::umem::UserMemory::pin).
+    pub fn user_memory(&self, len: usize) -> Result<Option<Umem>> {
+        // SAFETY: Queue and attributes are those of the running call, and the core set the device
+        // before it.
+        let umem = unsafe {
+            bindings::ib_umem_get_cq_buf(
+                (*self.raw.as_ptr()).device,
+                self.attrs.as_ptr(),
+                len,
+                // CAST: A single bit.
+                bindings::ib_access_flags_IB_ACCESS_LOCAL_WRITE as c_int,
+            )
+        };
+        // SAFETY: The result is ours, and the device is registered, since it is called.
+        unsafe { Umem::from_raw(umem) }
     }
 
     /// Takes what the object keeps until it is destroyed.

@@ -37,6 +37,7 @@ use crate::{
 use core::mem::offset_of;
 use kernel::{
     dma::DataDirection,
+    page::page_align,
     prelude::*,
     sync::Arc,
     types::ScopeGuard, //
@@ -48,8 +49,10 @@ use rdma::{
         Target, //
     },
     queue_memory::QueueMemory,
-    ratelimited, //
+    ratelimited,
+    umem::Umem, //
 };
+use zerocopy::FromZeros;
 
 /// Sizes of an entry in bytes, without and with the source GID.
 const ENTRY_SIZE: u32 = 16;
@@ -64,8 +67,40 @@ pub(crate) struct Cq {
     /// Queue pairs that the device has with completions in it.
     pub(super) users: Users,
     _events: Option<Subscription>,
-    _memory: Arc<QueueMemory>,
+    memory: Memory,
     _uar: Use,
+}
+
+/// The memory of a queue.
+enum Memory {
+    /// The kernel's, for user space to map.
+    Kernel(Arc<QueueMemory>),
+    /// What user space brought.
+    User(Umem),
+}
+
+impl Memory {
+    /// The memory that user space brought, or new memory, for `len` bytes.
+    fn new(dev: &Device<'_>, new: &NewCq<'_>, len: usize) -> Result<Self> {
+        // Whole pages, as user space maps them.
+        let len = page_align(len).ok_or(EINVAL)?;
+        let Some(mut umem) = new.user_memory(len)? else {
+            let memory = QueueMemory::new(dev.pdev.as_ref(), len, DataDirection::FromDevice)?;
+            return Ok(Self::Kernel(Arc::new(memory, GFP_KERNEL)?));
+        };
+        // The device knows only where it begins.
+        if !umem.is_contiguous() {
+            return Err(EINVAL);
+        }
+        Ok(Self::User(umem))
+    }
+
+    fn dma_address(&self) -> u64 {
+        match self {
+            Self::Kernel(memory) => memory.dma_address(),
+            Self::User(umem) => umem.dma_address(),
+        }
+    }
 }
 
 impl Cq {
@@ -82,8 +117,8 @@ impl Cq {
 ///
 /// - `EOPNOTSUPP`: a flag, or something in the request, that device or driver do not have. Events
 ///   are one such thing where the device has no event queues.
-/// - `EINVAL`: the request is too short, has wrong sizes, or something where must be nothing; or
-///   the device refuses it.
+/// - `EINVAL`: the request is too short, has wrong sizes, or something where must be nothing; the
+///   memory it brings is too small, or in pieces for the device; or the device refuses it.
 /// - `ENOMEM`: no memory, or the device has no completion queue left.
 /// - `EFAULT`: the request cannot be read or the response not written. Nothing is left behind.
 /// - `EIO`: the device was reset since the context was opened, or tells something impossible.
@@ -117,8 +152,7 @@ fn try_create(
 
     refused::retry(dev);
     let users = Users::new()?;
-    let memory = QueueMemory::new(dev.pdev.as_ref(), shape.len()?, DataDirection::FromDevice)?;
-    let memory = Arc::new(memory, GFP_KERNEL)?;
+    let memory = Memory::new(dev, new, shape.len()?)?;
     let command = shape.command(ucontext.uarn, memory.dma_address(), eq);
     let events = match eq {
         Some(eq) => Some(eq.reserve(new.notifier()?)?),
@@ -130,13 +164,13 @@ fn try_create(
         number: created.number,
         users,
         _events: events.map(|events| events.subscribe(created.number)),
-        _memory: memory.clone(),
+        memory,
         _uar: ucontext.users.add(),
     });
     let cq = ScopeGuard::new_with_data(cq, |cq| cq.end(dev));
 
     check_depth(dev, &shape, &created)?;
-    let response = add_mappings(dev, new, memory, &created)?;
+    let response = response(dev, new, &cq.memory, &created)?;
     new.udata.respond(&response)?;
     Ok((cq.dismiss(), created.depth.into()))
 }
@@ -170,25 +204,25 @@ fn check_depth(dev: &Device<'_>, shape: &Shape, created: &CreatedCq) -> Result {
     Ok(())
 }
 
-/// Lets the process map the queue; says how.
-fn add_mappings(
+/// Tells the process what it got, and lets it map the memory that it did not bring, and with that
+/// the doorbell.
+fn response(
     dev: &Device<'_>,
     new: &mut NewCq<'_>,
-    memory: Arc<QueueMemory>,
+    memory: &Memory,
     created: &CreatedCq,
 ) -> Result<IbvCreateCqResp> {
     let mut response = IbvCreateCqResp {
-        comp_mask: 0,
-        reserved_20: [0; 4],
-        q_mmap_key: 0,
-        // CAST: `usize` has at most 64 bits.
-        q_mmap_size: memory.len() as u64,
         cq_idx: created.number,
-        reserved_d0: [0; 2],
-        db_off: 0,
-        db_mmap_key: 0,
+        ..IbvCreateCqResp::new_zeroed()
     };
-    response.q_mmap_key = new.mappings.add(Target::Queue(memory, Access::ReadOnly))?;
+    let Memory::Kernel(memory) = memory else {
+        return Ok(response);
+    };
+    // CAST: `usize` has at most 64 bits.
+    response.q_mmap_size = memory.len() as u64;
+    let target = Target::Queue(memory.clone(), Access::ReadOnly);
+    response.q_mmap_key = new.mappings.add(target)?;
     if let Some(offset) = created.doorbell {
         let doorbell = mmap::doorbell(dev, offset)?;
         response.db_off = doorbell.offset_in_page;

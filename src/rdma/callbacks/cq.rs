@@ -82,8 +82,9 @@ impl<P: CompletionQueues> Callbacks<P> {
         // operations of mappings.
         let mappings = unsafe { Mappings::new(ucontext) };
         let raw = NonNull::new(cq).ok_or(EINVAL)?;
-        // SAFETY: The running call creates `cq`.
-        let mut new = unsafe { NewCq::new(raw, attr, udata, mappings) };
+        let attrs = NonNull::new(attrs).ok_or(EINVAL)?;
+        // SAFETY: The running call creates `cq`, and has these attributes.
+        let mut new = unsafe { NewCq::new(raw, attrs, attr, udata, mappings) };
 
         // SAFETY: The core set the device before this call, which is a callback of it. The user
         // context was created, and lives as long as a call that uses it.
