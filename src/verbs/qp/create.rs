@@ -97,13 +97,6 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
     let command = request.command(new, ring.as_deref());
     let (room, created, ring) = Room::new()?.create(dev, ring, &command)?;
     let (handle, number) = (created.qp_handle, created.qp_num);
-    if is_refused(dev, generation, handle) {
-        ratelimited!(dev_err!(
-            dev.pdev,
-            "create_qp: the device handed out QP {number}, which it has not taken back yet\n"
-        ));
-        return Err(EIO);
-    }
     let qp = room.take(Qp {
         generation,
         handle,
@@ -120,6 +113,13 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
         },
     });
     let qp = ScopeGuard::new_with_data(qp, |qp| qp.end(dev));
+    if is_refused(dev, generation, handle) {
+        ratelimited!(dev_err!(
+            dev.pdev,
+            "create_qp: the device handed out QP {number}, which it has not taken back yet\n"
+        ));
+        return Err(EIO);
+    }
 
     let response = request.response(dev, &mut new.mappings, &created, ring)?;
     new.udata.respond(&response)?;
