@@ -57,6 +57,8 @@ pub struct Vm {
     patience: u32,
     /// Whether the kernel's checkers are in it.
     pub checks: bool,
+    /// Whether its devices stand behind an IOMMU.
+    pub iommu: bool,
 }
 
 /// What one test program in the guest came to.
@@ -109,6 +111,7 @@ impl Vm {
             dir,
             patience,
             checks: boot.kernel.checks,
+            iommu: boot.machine.iommu,
         })
     }
 

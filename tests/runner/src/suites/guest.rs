@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use serde_json::Value;
+use serde_json::{json, Value};
 
 use super::Context;
 use crate::agent::Request;
@@ -188,7 +188,7 @@ fn ask_checkers(vm: &mut Vm, driver: Driver, name: &str) -> Option<Status> {
         driver: driver.name(),
         size: "short",
         timeout: CHECKERS_SECONDS,
-        args: Value::Null,
+        args: json!({ "iommu": vm.iommu }),
     });
     Some(match outcome {
         Ok(outcome) => judge(&outcome).0,
