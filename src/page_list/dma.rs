@@ -11,7 +11,6 @@ use kernel::{
     },
     dma::{
         attrs::DMA_ATTR_NO_WARN,
-        Attrs,
         Coherent,
         CoherentBox, //
     },
@@ -38,11 +37,17 @@ impl<'a> DmaMemory<'a> {
         self.pieces
     }
 
+    /// Adds a piece of `len` bytes. Nothing is written where there is no memory.
     fn add_piece(
         &mut self,
-        mut piece: CoherentBox<[u8]>,
+        len: usize,
+        flags: Flags,
         fill: impl FnOnce(&mut [u8]) -> Result,
     ) -> Result<u64> {
+        self.pieces.reserve(1, GFP_KERNEL)?;
+        // Only the flags say whether a failure is worth a warning.
+        let mut piece =
+            CoherentBox::zeroed_slice_with_attrs(self.dev, len, flags, DMA_ATTR_NO_WARN)?;
         fill(&mut piece)?;
         let piece = Coherent::from(piece);
         let address = piece.dma_address();
@@ -53,14 +58,10 @@ impl<'a> DmaMemory<'a> {
 
 impl Memory for DmaMemory<'_> {
     fn add(&mut self, len: usize, fill: impl FnOnce(&mut [u8]) -> Result) -> Result<u64> {
-        let piece = CoherentBox::zeroed_slice(self.dev, len, GFP_KERNEL)?;
-        self.add_piece(piece, fill)
+        self.add_piece(len, GFP_KERNEL, fill)
     }
 
     fn try_add(&mut self, len: usize, fill: impl FnOnce(&mut [u8]) -> Result) -> Result<u64> {
-        const QUIET: (Flags, Attrs) = (__GFP_NOWARN, DMA_ATTR_NO_WARN);
-        let (flags, attrs) = QUIET;
-        let piece = CoherentBox::zeroed_slice_with_attrs(self.dev, len, GFP_KERNEL | flags, attrs)?;
-        self.add_piece(piece, fill)
+        self.add_piece(len, GFP_KERNEL | __GFP_NOWARN, fill)
     }
 }

@@ -95,6 +95,7 @@ impl MemoryRegions for Efa {
 /// - `EINVAL`: the memory is empty, or it or its addresses wrap around; it has more pages than the
 ///   device takes; or the device refuses it.
 /// - `ENOMEM`: no memory, the process may not lock more, or the device has no region left.
+/// - `EIO`: the device was reset since the protection domain was allocated.
 /// - What else pinning the memory fails with: `EFAULT`, `EBADF`, `EPERM`.
 /// - What the admin queue fails with.
 fn reg(
@@ -120,6 +121,7 @@ fn reg(
             )
         })?;
     check_range(request)?;
+    dev.expect_current(pd.id.generation)?;
     refused::retry(dev);
 
     let mut memory = request.memory.pin().inspect_err(|error| {
