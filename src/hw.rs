@@ -16,6 +16,7 @@
 pub(crate) mod admin;
 pub(crate) mod aenq;
 pub(crate) mod cq;
+pub(crate) mod event_counter;
 pub(crate) mod mr;
 pub(crate) mod qp;
 pub(crate) mod regs;

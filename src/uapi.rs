@@ -126,4 +126,10 @@ rdma::wire! {
     pub(crate) const IB_ATTR_QUERY_MR_RESP_RDMA_READ_IC_ID: u16 = IB_ATTR_QUERY_MR_HANDLE + 3;
     /// Attribute: the interconnect of receives of RDMA writes, 16 bits.
     pub(crate) const IB_ATTR_QUERY_MR_RESP_RDMA_RECV_IC_ID: u16 = IB_ATTR_QUERY_MR_HANDLE + 4;
+
+    /// Attribute: the memory of a completion counter's count of completions.
+    pub(crate) const IB_ATTR_CREATE_COMP_CNTR_COMP_BUFFER: u16 = 1 << 12;
+    /// Attribute: the memory of its count of completions with an error.
+    pub(crate) const IB_ATTR_CREATE_COMP_CNTR_ERR_BUFFER: u16 =
+        IB_ATTR_CREATE_COMP_CNTR_COMP_BUFFER + 1;
 }

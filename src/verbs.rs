@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The verbs, one file per object.
-//!
-//! Not implemented yet: completion counters.
 
 pub(crate) mod ah;
+pub(crate) mod comp_cntr;
 pub(crate) mod cq;
 pub(crate) mod device;
 mod mmap;
@@ -64,6 +63,7 @@ impl Provider for Efa {
         .with_completion_queues()
         .with_memory_regions()
         .with_queue_pairs()
+        .with_completion_counters()
         .with_driver_methods(METHODS);
     const DRIVER_ID: DriverId = DriverId::EFA;
     const UVERBS_ABI_VERSION: u32 = UVERBS_ABI_VERSION;

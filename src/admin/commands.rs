@@ -5,6 +5,7 @@
 //! Features are in [`super::features`]; commands of the data path have files of their own below.
 
 pub(crate) mod cq;
+pub(crate) mod event_counter;
 pub(crate) mod mr;
 pub(crate) mod qp;
 pub(crate) mod stats;
@@ -71,10 +72,17 @@ pub(crate) fn status_name(status: u8) -> &'static str {
 
 /// A DMA address as it is on the wire.
 pub(crate) fn mem_addr(addr: u64) -> CommonMemAddr {
+    let [mem_addr_low, mem_addr_high] = words(addr);
     CommonMemAddr {
-        mem_addr_low: addr as u32,
-        mem_addr_high: (addr >> 32) as u32,
+        mem_addr_low,
+        mem_addr_high,
     }
+}
+
+/// A number as it is on the wire: its low word, then its high word.
+pub(crate) fn words(number: u64) -> [u32; 2] {
+    // CAST: The halves.
+    [number as u32, (number >> 32) as u32]
 }
 
 /// Allocates a protection domain; replies its number.

@@ -16,6 +16,7 @@
 )]
 
 mod ah;
+mod comp_cntr;
 mod cq;
 mod device;
 mod mmap;

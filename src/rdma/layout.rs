@@ -51,12 +51,14 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         alloc_pd,
         alloc_ucontext,
         create_qp,
+        create_comp_cntr,
         create_user_ah,
         create_user_cq,
         dealloc_pd,
         dealloc_ucontext,
         dereg_mr,
         destroy_ah,
+        destroy_comp_cntr,
         destroy_cq,
         destroy_qp,
         disassociate_ucontext,
@@ -67,6 +69,9 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         mmap,
         mmap_free,
         modify_qp,
+        modify_comp_cntr,
+        qp_attach_comp_cntr,
+        query_comp_cntr_caps,
         query_device,
         query_gid,
         query_pkey,
@@ -76,6 +81,7 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         reg_user_mr,
         reg_user_mr_dmabuf,
         size_ib_ah,
+        size_ib_comp_cntr,
         size_ib_cq,
         size_ib_pd,
         size_ib_qp,
@@ -160,6 +166,17 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         cqe,
         comp_vector,
         flags,
+    }
+    ib_comp_cntr {
+        device,
+    }
+    ib_comp_cntr_caps {
+        max_value,
+        max_counters,
+        supported_qp_attach_ops,
+    }
+    ib_qp_attach_comp_cntr_attr {
+        op_mask,
     }
     ib_mr {
         device,

@@ -10,6 +10,7 @@
 //! [`Provider`] is what every device has. The optional parts are traits of their own, which a
 //! driver implements and then adds to its [`Operations`].
 
+mod comp_cntr;
 mod cq;
 mod mmap;
 mod mr;
@@ -17,6 +18,13 @@ mod port_counters;
 mod qp;
 
 pub use self::{
+    comp_cntr::{
+        CompCntrCaps,
+        CompCntrChange,
+        CompCntrEntry,
+        CompCntrOps,
+        CompletionCounters, //
+    },
     cq::CompletionQueues,
     mmap::UserMmap,
     mr::{

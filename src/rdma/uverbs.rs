@@ -11,9 +11,17 @@ use crate::{
     bindings,
     device::Device,
     object::Object,
-    provider::MemoryRegions, //
+    provider::MemoryRegions,
+    udata::Bundle,
+    umem::{
+        Access,
+        Umem, //
+    }, //
 };
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
 use kernel::{
     error::{
         from_err_ptr,
@@ -67,6 +75,46 @@ pub struct MethodCall<'a> {
 }
 
 impl MethodCall<'_> {
+    /// Wraps the attributes of a call.
+    ///
+    /// # Safety
+    ///
+    /// The invariants of the type hold for `attrs` and `'a`.
+    pub(crate) unsafe fn new(attrs: *const bindings::uverbs_attr_bundle) -> Self {
+        // INVARIANT: By the safety requirements of this function.
+        Self {
+            attrs,
+            _call: PhantomData,
+        }
+    }
+
+    /// Pins the memory that an attribute describes (`struct ib_uverbs_buffer_desc`); `None` where
+    /// the call does not have the attribute.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: the description makes no sense, or the memory has less than `min_len` bytes.
+    /// - What pinning fails with, see [`UserMemory::pin`](crate::umem::UserMemory::pin).
+    pub fn pin_memory(&self, attribute: u16, min_len: u64, access: Access) -> Result<Option<Umem>> {
+        let min_len = min_len.try_into()?;
+        // SAFETY: By the type invariants the bundle is valid; a call on an object has a context,
+        // whose device is registered.
+        let umem = unsafe {
+            let header = self.attrs.cast::<Bundle>();
+            let ucontext = NonNull::new((*header).context).ok_or(EINVAL)?;
+            bindings::ib_umem_get_attr(
+                ucontext.as_ref().device,
+                self.attrs,
+                attribute,
+                min_len,
+                // CAST: The flags are few, and the core itself has them signed.
+                access.as_raw() as c_int,
+            )
+        };
+        // SAFETY: The result is ours.
+        unsafe { Umem::from_raw(umem) }
+    }
+
     /// Writes an attribute of the answer.
     ///
     /// # Errors
@@ -107,11 +155,8 @@ pub unsafe fn call_mr_method<P: MemoryRegions>(
         Ok(mr) => mr.cast(),
         Err(error) => return error.to_errno(),
     };
-    // INVARIANT: By the safety requirements of this function.
-    let call = MethodCall {
-        attrs,
-        _call: PhantomData,
-    };
+    // SAFETY: By the safety requirements it is the bundle of the running call.
+    let call = unsafe { MethodCall::new(attrs) };
     // SAFETY: By the safety requirements `mr` is a memory region of `P`, which the core keeps from
     // being destroyed during the call; and its device is registered during a call.
     let result = unsafe {

@@ -28,8 +28,19 @@ DECLARE_UVERBS_NAMED_METHOD(
 
 ADD_UVERBS_METHODS(efa_mr_methods, UVERBS_OBJECT_MR, &UVERBS_METHOD(EFA_IB_METHOD_MR_QUERY));
 
+/* The memory to which the device writes the two values of a completion counter. */
+ADD_UVERBS_ATTRIBUTES_SIMPLE(
+	efa_comp_cntr_attributes, UVERBS_OBJECT_COMP_CNTR, UVERBS_METHOD_COMP_CNTR_CREATE,
+	UVERBS_ATTR_PTR_IN(EFA_IB_ATTR_CREATE_COMP_CNTR_COMP_BUFFER,
+			   UVERBS_ATTR_STRUCT(struct ib_uverbs_buffer_desc, length),
+			   UA_MANDATORY),
+	UVERBS_ATTR_PTR_IN(EFA_IB_ATTR_CREATE_COMP_CNTR_ERR_BUFFER,
+			   UVERBS_ATTR_STRUCT(struct ib_uverbs_buffer_desc, length),
+			   UA_MANDATORY));
+
 extern const struct uapi_definition efa_methods[];
 const struct uapi_definition efa_methods[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_MR, &efa_mr_methods),
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_COMP_CNTR, &efa_comp_cntr_attributes),
 	{}
 };

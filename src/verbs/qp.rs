@@ -54,6 +54,8 @@ pub(crate) struct Qp {
     state: Pin<KBox<Mutex<QpState>>>,
     // Dropped in this order: memory that the device may use, then the use of what it is made from.
     _receive_ring: Option<Arc<QueueMemory>>,
+    /// The event counters that count its completions.
+    pub(super) counters: Pin<KBox<Mutex<KVec<Use>>>>,
     _made_from: MadeFrom,
 }
 
@@ -74,6 +76,11 @@ impl Qp {
                 handle: self.handle,
             },
         )
+    }
+
+    /// Checks that the device was not reset since it was made; `EIO` otherwise.
+    pub(super) fn expect_current(&self, dev: &Device<'_>) -> Result {
+        dev.expect_current(self.generation)
     }
 
     /// Says whether the device knows it by this handle, given out in this reset generation.

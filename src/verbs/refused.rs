@@ -6,6 +6,7 @@
 //! here, with all that the device may still use, until a later try succeeds or the device is reset.
 
 use super::{
+    comp_cntr::EventCounter,
     cq::Cq,
     mr::Mr,
     pd::Pd,
@@ -30,6 +31,7 @@ use rdma::ratelimited;
 /// An object of the device whose verbs object is gone. It owns what the device may still use.
 pub(crate) enum Refused {
     Cq(Cq),
+    EventCounter(EventCounter),
     /// Memory of an object that the device may have created, or may still create.
     Memory(#[expect(dead_code, reason = "it is only kept")] KBox<dyn Send + Sync>),
     Mr(Mr),
@@ -43,6 +45,7 @@ impl Refused {
     fn is_in_use(&self, dev: &Device<'_>) -> bool {
         match self {
             Self::Cq(cq) => cq.users.any(),
+            Self::EventCounter(counter) => counter.users.any(),
             Self::Memory(_) => !dev.admin.dma_state().is_over(),
             Self::Mr(_) => false,
             Self::Pd(pd) => pd.users.any(),
@@ -54,6 +57,7 @@ impl Refused {
     fn give_back(&self, dev: &Device<'_>) -> Result {
         match self {
             Self::Cq(cq) => cq.give_back(dev),
+            Self::EventCounter(counter) => counter.give_back(dev),
             Self::Memory(_) => Ok(()),
             Self::Mr(mr) => mr.give_back(dev),
             Self::Pd(pd) => pd.give_back(dev),
@@ -66,6 +70,7 @@ impl Refused {
     fn names(&self) -> (&'static str, &'static str, u32) {
         match self {
             Self::Cq(cq) => ("destroy_cq", "CQ", cq.number.into()),
+            Self::EventCounter(counter) => ("destroy_comp_cntr", "event counter", counter.handle),
             Self::Memory(_) => ("reset", "memory", 0),
             Self::Mr(mr) => ("dereg_mr", "lkey", mr.lkey),
             Self::Pd(pd) => ("dealloc_pd", "PD", pd.id.number.into()),
@@ -78,6 +83,12 @@ impl Refused {
 impl From<Cq> for Refused {
     fn from(cq: Cq) -> Self {
         Self::Cq(cq)
+    }
+}
+
+impl From<EventCounter> for Refused {
+    fn from(counter: EventCounter) -> Self {
+        Self::EventCounter(counter)
     }
 }
 

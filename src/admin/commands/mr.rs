@@ -3,7 +3,7 @@
 //! Commands of memory regions.
 
 use super::{
-    mem_addr,
+    words,
     AdminCommand, //
 };
 use crate::{
@@ -70,12 +70,6 @@ impl fmt::Display for RegMr {
              2^{page_shift} bytes, {pages} list"
         ))
     }
-}
-
-/// A number as two words, low, high.
-fn words(number: u64) -> [u32; 2] {
-    let halves = mem_addr(number);
-    [halves.mem_addr_low, halves.mem_addr_high]
 }
 
 impl AdminCommand for RegMr {

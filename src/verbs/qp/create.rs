@@ -92,6 +92,7 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
 
     let ring = request.receive_ring(dev)?;
     let state = KBox::pin_init(new_mutex!(QpState::Reset, "efa_qp_state"), GFP_KERNEL)?;
+    let counters = KBox::pin_init(new_mutex!(KVec::new(), "efa_qp_counters"), GFP_KERNEL)?;
     // Read first: should a reset come in between, the queue pair counts as one from before it.
     let generation = dev.admin.generation();
     let command = request.command(new, ring.as_deref());
@@ -105,6 +106,7 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
         cap: new.cap,
         state,
         _receive_ring: ring.clone(),
+        counters,
         _made_from: MadeFrom {
             _pd: new.pd.users.add(),
             _ucontext: new.ucontext.users.add(),

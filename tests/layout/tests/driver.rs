@@ -16,6 +16,9 @@ mod aenq;
 #[path = "../../../src/hw/cq.rs"]
 #[allow(dead_code, reason = "only the declarations are looked at")]
 mod cq;
+#[path = "../../../src/hw/event_counter.rs"]
+#[allow(dead_code, reason = "only the declarations are looked at")]
+mod event_counter;
 #[path = "../../../src/hw/mr.rs"]
 #[allow(dead_code, reason = "only the declarations are looked at")]
 mod mr;

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Completion counters: two event counters of the device each, one for completions and one for
+//! completions with an error.
+
+use super::{
+    qp::Qp,
+    refused::{
+        self,
+        Returnable,
+        Room, //
+    },
+    ucontext::UContext, //
+};
+use crate::{
+    admin::commands::event_counter::{
+        AttachEventCounter,
+        CreateEventCounter,
+        DestroyEventCounter,
+        DetachEventCounter,
+        ModifyEventCounter,
+        QpEvents, //
+    },
+    device::Device,
+    driver::Efa,
+    hw::{
+        admin::*,
+        event_counter::*, //
+    },
+    uapi::*,
+    users::{
+        Use,
+        Users, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    types::ScopeGuard, //
+};
+use rdma::{
+    provider::{
+        CompCntrCaps,
+        CompCntrChange,
+        CompCntrEntry,
+        CompCntrOps,
+        CompletionCounters, //
+    },
+    ratelimited,
+    umem::{
+        Access,
+        Umem, //
+    },
+    uverbs::MethodCall, //
+};
+
+/// Bytes of a value.
+const VALUE_SIZE: u64 = size_of::<u64>() as u64;
+
+/// An event counter of the device, and the memory to which it writes its value.
+pub(crate) struct EventCounter {
+    /// The reset generation in which the device made it.
+    generation: u32,
+    /// What the device knows it by.
+    pub(super) handle: u32,
+    /// Queue pairs that the device has it count for.
+    pub(super) users: Users,
+    // Dropped in this order: memory that the device may use, then the use of its context.
+    _memory: Umem,
+    _uar: Use,
+}
+
+impl EventCounter {
+    /// Gives the counter back to the device.
+    pub(super) fn give_back(&self, dev: &Device<'_>) -> Result {
+        let handle = self.handle;
+        dev.end(self.generation, &DestroyEventCounter { handle })
+    }
+}
+
+/// A completion counter of a user context.
+pub(crate) struct CompCntr {
+    completions: Returnable<EventCounter>,
+    errors: Returnable<EventCounter>,
+}
+
+impl CompletionCounters for Efa {
+    type CompCntr = CompCntr;
+
+    fn query_comp_cntr_caps(dev: &Device<'_>) -> CompCntrCaps {
+        caps(dev)
+    }
+
+    fn create_comp_cntr(
+        dev: &Device<'_>,
+        ucontext: &Returnable<UContext>,
+        call: &MethodCall<'_>,
+    ) -> Result<CompCntr> {
+        create(dev, ucontext, call)
+    }
+
+    fn end_comp_cntr(dev: &Device<'_>, counter: CompCntr) {
+        counter.completions.end(dev);
+        counter.errors.end(dev);
+    }
+
+    fn modify_comp_cntr(
+        dev: &Device<'_>,
+        counter: &CompCntr,
+        entry: CompCntrEntry,
+        change: CompCntrChange,
+    ) -> Result {
+        modify(dev, counter, entry, change)
+    }
+
+    fn attach_comp_cntr(
+        dev: &Device<'_>,
+        qp: &Returnable<Qp>,
+        counter: &CompCntr,
+        ops: CompCntrOps,
+    ) -> Result {
+        attach(dev, qp, counter, ops)
+    }
+}
+
+/// What the device can count, and how far.
+fn caps(dev: &Device<'_>) -> CompCntrCaps {
+    let features = dev.features();
+    let has_counters =
+        features.device.device_caps & ADMIN_FEATURE_DEVICE_ATTR_DESC_EVENT_COUNTERS_MASK != 0;
+    match &features.queues_2 {
+        Some(limits) if has_counters => CompCntrCaps {
+            // Each has two of the device's.
+            max_counters: limits.max_event_counters / 2,
+            max_value: limits.event_counter_max_val,
+            ops: countable(limits.supported_event_counter_qp_events),
+        },
+        _ => CompCntrCaps {
+            max_counters: 0,
+            max_value: 0,
+            ops: CompCntrOps::NONE,
+        },
+    }
+}
+
+/// Creates a completion counter.
+///
+/// # Errors
+///
+/// - `EOPNOTSUPP`: the device has none.
+/// - `EINVAL`: a buffer is missing, shorter than a value, or not aligned to one; or the device
+///   refuses it.
+/// - `ENOMEM`: no memory, the process may not lock more, or the device has no counter left.
+/// - `EIO`: the device was reset since the context was opened.
+/// - What else pinning the memory fails with.
+/// - What the admin queue fails with. Nothing is left behind.
+fn create(dev: &Device<'_>, ucontext: &UContext, call: &MethodCall<'_>) -> Result<CompCntr> {
+    if caps(dev).max_counters == 0 {
+        return Err(EOPNOTSUPP);
+    }
+    refused::retry(dev);
+    let completions = pin(call, IB_ATTR_CREATE_COMP_CNTR_COMP_BUFFER)?;
+    let errors = pin(call, IB_ATTR_CREATE_COMP_CNTR_ERR_BUFFER)?;
+
+    let completions = create_event_counter(dev, ucontext, completions)?;
+    let completions = ScopeGuard::new_with_data(completions, |counter| counter.end(dev));
+    let errors = create_event_counter(dev, ucontext, errors)?;
+    Ok(CompCntr {
+        completions: completions.dismiss(),
+        errors,
+    })
+}
+
+/// Pins the memory of a value.
+fn pin(call: &MethodCall<'_>, attribute: u16) -> Result<Umem> {
+    let memory = call
+        .pin_memory(attribute, VALUE_SIZE, Access::LOCAL_WRITE)?
+        .ok_or(EINVAL)?;
+    // Aligned, it is in one page.
+    if memory.dma_address() % VALUE_SIZE != 0 {
+        return Err(EINVAL);
+    }
+    Ok(memory)
+}
+
+fn create_event_counter(
+    dev: &Device<'_>,
+    ucontext: &UContext,
+    memory: Umem,
+) -> Result<Returnable<EventCounter>> {
+    let generation = ucontext.generation;
+    dev.expect_current(generation)?;
+    let users = Users::new()?;
+    let command = CreateEventCounter {
+        uarn: ucontext.uarn,
+        addr: memory.dma_address(),
+    };
+    let (room, handle, memory) = Room::new()?.create(dev, memory, &command)?;
+    Ok(room.take(EventCounter {
+        generation,
+        handle,
+        users,
+        _memory: memory,
+        _uar: ucontext.users.add(),
+    }))
+}
+
+/// Changes a value.
+///
+/// # Errors
+///
+/// - `EINVAL`: the device does not count so far.
+/// - `EIO`: the device was reset since the counter was made.
+/// - What the admin queue fails with.
+fn modify(
+    dev: &Device<'_>,
+    counter: &CompCntr,
+    entry: CompCntrEntry,
+    change: CompCntrChange,
+) -> Result {
+    let counter = match entry {
+        CompCntrEntry::Completions => &counter.completions,
+        CompCntrEntry::Errors => &counter.errors,
+    };
+    let (operation, value) = match change {
+        CompCntrChange::Set(value) => (ADMIN_EVENT_COUNTER_MODIFY_SET, value),
+        CompCntrChange::Add(value) => (ADMIN_EVENT_COUNTER_MODIFY_ADD, value),
+    };
+    if value > caps(dev).max_value {
+        return Err(EINVAL);
+    }
+    dev.expect_current(counter.generation)?;
+    dev.admin.exec(&ModifyEventCounter {
+        handle: counter.handle,
+        operation,
+        value,
+    })
+}
+
+/// Counts completions of a queue pair.
+///
+/// # Errors
+///
+/// - `EOPNOTSUPP`: the device does not count these.
+/// - `EIO`: the device was reset since the counter or the queue pair was made.
+/// - `ENOMEM`: there is no memory.
+/// - What the admin queue fails with. Nothing is counted then.
+fn attach(dev: &Device<'_>, qp: &Qp, counter: &CompCntr, ops: CompCntrOps) -> Result {
+    if !caps(dev).ops.contains(ops) {
+        return Err(EOPNOTSUPP);
+    }
+    dev.expect_current(counter.completions.generation)?;
+    qp.expect_current(dev)?;
+    let (completions, errors) = events(ops);
+    // The device has to keep a counter as long as it keeps a queue pair that it counts for.
+    let mut counters = qp.counters.lock();
+    counters.reserve(2, GFP_KERNEL)?;
+    let attachment = |counter: &EventCounter, events| QpEvents {
+        counter: counter.handle,
+        qp: qp.handle,
+        events,
+    };
+
+    let first = attachment(&counter.completions, completions);
+    dev.admin.exec(&AttachEventCounter(first))?;
+    counters.push(counter.completions.users.add(), GFP_KERNEL)?;
+    if errors == 0 {
+        return Ok(());
+    }
+    let second = attachment(&counter.errors, errors);
+    if let Err(error) = dev.admin.exec(&AttachEventCounter(second)) {
+        match dev.admin.exec(&DetachEventCounter(first)) {
+            Ok(()) => drop(counters.pop()),
+            Err(_) => ratelimited!(dev_warn!(
+                dev.pdev,
+                "qp_attach_comp_cntr: event counter {} counts until its queue pair is destroyed\n",
+                counter.completions.handle
+            )),
+        }
+        return Err(error);
+    }
+    counters.push(counter.errors.users.add(), GFP_KERNEL)?;
+    Ok(())
+}
+
+/// The operations, and the events of the device that are their completions, good and bad.
+const OPS: [(CompCntrOps, u32, u32); 6] = [
+    (
+        CompCntrOps::SEND,
+        ADMIN_EVENT_COUNTER_ATTACH_QP_EVENTS_SEND_COMP_MASK,
+        ADMIN_EVENT_COUNTER_ATTACH_QP_EVENTS_SEND_COMP_ERR_MASK,
+    ),
+    (
+        CompCntrOps::RECV,
+        ADMIN_EVENT_COUNTER_ATTACH_QP_EVENTS_RECV_COMP_MASK,
+        ADMIN_EVENT_COUNTER_ATTACH_QP_EVENTS_RECV_COMP_ERR_MASK,
+    ),
+    (
+        CompCntrOps::RDMA_READ,
+        ADMIN_EVENT_COUNTER_ATTACH_QP_EVENTS_READ_COMP_MASK,
+        ADMIN_EVENT_COUNTER_ATTACH_QP_EVENTS_READ_COMP_ERR_MASK,
+    ),
+    (
+        CompCntrOps::RDMA_WRITE,
+        ADMIN_EVENT_COUNTER_ATTACH_QP_EVENTS_WRITE_COMP_MASK,
+        ADMIN_EVENT_COUNTER_ATTACH_QP_EVENTS_WRITE_COMP_ERR_MASK,
+    ),
+    // What others do fails at their end.
+    (
+        CompCntrOps::REMOTE_RDMA_READ,
+        ADMIN_EVENT_COUNTER_ATTACH_QP_EVENTS_REMOTE_READ_COMP_MASK,
+        0,
+    ),
+    (
+        CompCntrOps::REMOTE_RDMA_WRITE,
+        ADMIN_EVENT_COUNTER_ATTACH_QP_EVENTS_REMOTE_WRITE_COMP_MASK,
+        0,
+    ),
+];
+
+/// The operations that a device counts which knows these events.
+fn countable(supported_events: u32) -> CompCntrOps {
+    let mut ops = CompCntrOps::NONE;
+    for (op, completions, errors) in OPS {
+        if (completions | errors) & !supported_events == 0 {
+            ops = ops.or(op);
+        }
+    }
+    ops
+}
+
+/// The events that are completions of the operations, and those that are completions with an error.
+fn events(ops: CompCntrOps) -> (u32, u32) {
+    let mut events = (0, 0);
+    for (op, completions, errors) in OPS {
+        if ops.contains(op) {
+            events.0 |= completions;
+            events.1 |= errors;
+        }
+    }
+    events
+}
+
+#[kernel::macros::kunit_tests(efa_comp_cntr)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_is_its_events() {
+        // Numbers instead of names: bits of user space, then of the device.
+        for (ops, completions, errors) in [
+            (1, 1 << 0, 1 << 1),
+            (2, 1 << 2, 1 << 3),
+            (4, 1 << 4, 1 << 5),
+            (8, 1 << 8, 0),
+            (16, 1 << 6, 1 << 7),
+            (32, 1 << 9, 0),
+            (63, 0x355, 0xaa),
+        ] {
+            assert_eq!(events(CompCntrOps::from_raw(ops)), (completions, errors));
+        }
+    }
+
+    #[test]
+    fn an_operation_is_countable_where_all_its_events_are() {
+        for (supported, ops) in [
+            (0, 0),
+            (0x3ff, 63),
+            (0x1, 0),
+            (0x2, 0),
+            (0x3, 1),
+            (0x3 | 0x4, 1),
+            (0x100, 8),
+            (0x200 | 0xc0, 48),
+        ] {
+            assert_eq!(countable(supported), CompCntrOps::from_raw(ops));
+        }
+    }
+}
