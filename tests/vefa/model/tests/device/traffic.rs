@@ -11,4 +11,5 @@ mod rdma;
 mod scripts;
 mod sends;
 mod side;
+mod statistics;
 mod wr;
