@@ -42,7 +42,7 @@ impl Llq {
             read: true,
             write: true,
         };
-        let mapping = map_file(second, 0, size, access)?;
+        let mapping = map_file(second, access)?;
         Ok(Llq(Some(Rc::new(Shared { file, mapping }))))
     }
 

@@ -11,17 +11,19 @@ use rustix::fs::{fcntl_add_seals, fcntl_get_seals, fstat, FileType, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::ops::Range;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::atomic::{fence, Ordering};
 use vefa_model::{DmaError, GuestMemory};
 use vm_memory::mmap::{MmapRegionBuilder, MmapRegionError};
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
 
-/// Most windows at one time; what vfio-user takes as its default.
-const MAX_WINDOWS: usize = 65535;
+/// Most windows at one time: with an IOMMU, 4 GiB in pages of 4 KiB.
+const MAX_WINDOWS: usize = 1 << 20;
+/// What offsets of windows in files are multiples of.
+const PAGE_SIZE: u64 = 4096;
 /// Bytes at the start of a write that become visible last.
 const HEAD: usize = 8;
 
@@ -32,15 +34,6 @@ pub struct Access {
     pub write: bool,
 }
 
-impl Access {
-    fn protection(self) -> ProtFlags {
-        let mut protection = ProtFlags::empty();
-        protection.set(ProtFlags::READ, self.read);
-        protection.set(ProtFlags::WRITE, self.write);
-        protection
-    }
-}
-
 /// Windows of guest memory. Clones share them: the model accesses, the server maps.
 #[derive(Clone, Default)]
 pub struct Memory(Rc<RefCell<Windows>>);
@@ -48,13 +41,21 @@ pub struct Memory(Rc<RefCell<Windows>>);
 #[derive(Default)]
 struct Windows {
     by_start: BTreeMap<u64, Window>,
+    files: MappedFiles,
 }
 
 struct Window {
     size: u64,
     access: Access,
     /// `None` for what the client has but does not share, such as the BARs of other devices.
-    mapping: Option<MmapRegion>,
+    part: Option<Part>,
+}
+
+/// What a window shows of a file.
+struct Part {
+    mapping: Rc<MmapRegion>,
+    /// Where the window begins in it.
+    offset: usize,
 }
 
 impl Memory {
@@ -79,15 +80,11 @@ impl Memory {
         if windows.by_start.len() >= MAX_WINDOWS {
             return Err(Errno::NOSPC);
         }
-        let mapping = match file {
-            Some((file, offset)) => Some(map_file(file, offset, size, access)?),
+        let part = match file {
+            Some((file, offset)) => Some(windows.files.part(file, offset, size, access)?),
             None => None,
         };
-        let window = Window {
-            size,
-            access,
-            mapping,
-        };
+        let window = Window { size, access, part };
         windows.by_start.insert(iova, window);
         Ok(())
     }
@@ -116,7 +113,7 @@ impl Memory {
 
     /// Closes all windows.
     pub fn unmap_all(&self) {
-        self.0.borrow_mut().by_start.clear();
+        *self.0.borrow_mut() = Windows::default();
     }
 
     /// Number of open windows.
@@ -198,10 +195,12 @@ impl Windows {
         allowed: fn(Access) -> bool,
     ) -> Option<Piece<'_>> {
         let (start, window) = self.overlapping(at, at).next()?;
-        let mapping = window.mapping.as_ref().filter(|_| allowed(window.access))?;
-        let offset = usize::try_from(at - start).ok()?;
-        let count = left.min(mapping.size().checked_sub(offset)?);
-        let slice = mapping.get_slice(offset, count).ok()?;
+        let part = window.part.as_ref().filter(|_| allowed(window.access))?;
+        let skipped = at - start;
+        let there = usize::try_from(window.size.checked_sub(skipped)?).unwrap_or(usize::MAX);
+        let count = left.min(there);
+        let offset = part.offset.checked_add(usize::try_from(skipped).ok()?)?;
+        let slice = part.mapping.get_slice(offset, count).ok()?;
         let range = done..done + count;
         Some(Piece { slice, range })
     }
@@ -213,25 +212,72 @@ fn last_byte(start: u64, size: u64) -> Result<u64, Errno> {
     start.checked_add(more).ok_or(Errno::INVAL)
 }
 
-/// Maps `size` bytes of a file, shared with the client.
+/// The files that windows show, each mapped as a whole and once: with an IOMMU there is a window for each
+/// page, and neither file descriptors nor mappings are there without end.
+#[derive(Default)]
+struct MappedFiles {
+    by_id: HashMap<FileId, Weak<MmapRegion>>,
+    /// Kept, so that a file whose only window comes and goes is not mapped each time.
+    last: Option<Rc<MmapRegion>>,
+}
+
+/// Device and inode, and whether it is mapped to be written.
+type FileId = (u64, u64, bool);
+
+impl MappedFiles {
+    /// The `size` bytes of `file` at `offset`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` when the file does not have them, or they do not begin with a page; else those of [`map_file`].
+    fn part(&mut self, file: File, offset: u64, size: u64, access: Access) -> Result<Part, Errno> {
+        let end = offset.checked_add(size).ok_or(Errno::INVAL)?;
+        if offset % PAGE_SIZE != 0 {
+            return Err(Errno::INVAL);
+        }
+        let status = fstat(&file)?;
+        let id = (status.st_dev, status.st_ino, access.write);
+        let known = self.by_id.get(&id).and_then(Weak::upgrade);
+        let mapping = match known.filter(|mapping| end <= mapping.size() as u64) {
+            Some(mapping) => mapping,
+            None => self.add(id, map_file(file, access)?),
+        };
+        if end > mapping.size() as u64 {
+            return Err(Errno::INVAL);
+        }
+        self.last = Some(mapping.clone());
+        Ok(Part {
+            mapping,
+            offset: usize::try_from(offset).map_err(|_| Errno::INVAL)?,
+        })
+    }
+
+    fn add(&mut self, id: FileId, mapping: MmapRegion) -> Rc<MmapRegion> {
+        let mapping = Rc::new(mapping);
+        self.by_id.retain(|_, mapping| mapping.strong_count() > 0);
+        self.by_id.insert(id, Rc::downgrade(&mapping));
+        mapping
+    }
+}
+
+/// Maps a file, shared with the client, to be read, and written where that is wanted.
 ///
 /// # Errors
 ///
-/// `EINVAL` when it is no file in memory or on disk, or shorter than that; `EPERM` when it can be shortened;
-/// else that of `mmap`.
-pub fn map_file(file: File, offset: u64, size: u64, access: Access) -> Result<MmapRegion, Errno> {
+/// `EINVAL` when it is no file in memory or on disk, or empty; `EPERM` when it can be shortened; else that of
+/// `mmap`.
+pub fn map_file(file: File, access: Access) -> Result<MmapRegion, Errno> {
     if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
         return Err(Errno::INVAL);
     }
     forbid_shrinking(&file)?;
-    let end = offset.checked_add(size).ok_or(Errno::INVAL)?;
-    if end > u64::try_from(fstat(&file)?.st_size).unwrap_or(0) {
-        return Err(Errno::INVAL);
-    }
+    let size = usize::try_from(fstat(&file)?.st_size).map_err(|_| Errno::INVAL)?;
+    let mut protection = ProtFlags::READ;
+    protection.set(ProtFlags::WRITE, access.write);
     let flags = MapFlags::SHARED | MapFlags::NORESERVE;
-    MmapRegionBuilder::new(usize::try_from(size).map_err(|_| Errno::INVAL)?)
-        .with_file_offset(FileOffset::new(file, offset))
-        .with_mmap_prot(access.protection().bits() as i32)
+    MmapRegionBuilder::new(size)
+        .with_file_offset(FileOffset::new(file, 0))
+        .with_mmap_prot(protection.bits() as i32)
         .with_mmap_flags(flags.bits() as i32)
         .build()
         .map_err(|error| match error {

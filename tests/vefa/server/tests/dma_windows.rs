@@ -6,6 +6,7 @@ mod common;
 use common::*;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::os::fd::{AsFd, AsRawFd};
 use vefa_model::Config;
 use vefa_server::vfio_user::Command;
@@ -130,5 +131,43 @@ fn an_unmap_of_what_was_never_mapped_succeeds() {
     server
         .client()
         .ok(Command::DmaUnmap, &dma_unmap(0, 0x1000, 0x1000));
+    server.stop();
+}
+
+/// With an IOMMU in the guest each page of memory is a window, and its descriptor comes with it.
+#[test]
+fn there_may_be_more_windows_than_file_descriptors() {
+    const PAGE: u64 = 0x1000;
+    const LIMIT: u64 = 512;
+    const PAGES: u64 = 3 * LIMIT;
+    let limit = Rlimit {
+        current: Some(LIMIT),
+        ..getrlimit(Resource::Nofile)
+    };
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let server = start(Config::default());
+    let mut client = server.client();
+    let memory = guest_memory(PAGE * PAGES);
+    for page in 0..PAGES {
+        let window = dma_map(READ | WRITE, page * PAGE, page * 2 * PAGE, PAGE);
+        client.ok_with(Command::DmaMap, &window, &[memory.as_fd()]);
+    }
+    let status = server.control().request(r#"{"op":"status"}"#);
+    assert_eq!(status["dma_windows"], PAGES);
+    server.stop();
+}
+
+#[test]
+fn a_file_that_has_grown_can_be_mapped_beyond_its_first_length() {
+    let server = start(Config::default());
+    let mut client = server.client();
+    let memory = guest_memory(0x1000);
+    let first = dma_map(READ | WRITE, 0, 0, 0x1000);
+    client.ok_with(Command::DmaMap, &first, &[memory.as_fd()]);
+    let second = dma_map(READ | WRITE, 0x1000, 0x1000, 0x1000);
+    let errno = client.errno(Command::DmaMap, &second, &[memory.as_fd()]);
+    assert_eq!(errno, Errno::INVAL.raw_os_error());
+    rustix::fs::ftruncate(&memory, 0x2000).unwrap();
+    client.ok_with(Command::DmaMap, &second, &[memory.as_fd()]);
     server.stop();
 }
