@@ -77,6 +77,7 @@ fn a_device_with_a_least_depth_does_not_take_a_whole_ring_at_once() {
     pair.send(&wrs[..63]);
     assert_eq!(pair.a.all_done().len(), 63);
     pair.send(&wrs);
+    assert_eq!(pair.a.all_done().len(), 64);
     is_broken(&mut pair);
 }
 
