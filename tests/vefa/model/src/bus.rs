@@ -87,3 +87,58 @@ impl<M: GuestMemory, I: IrqSink> Bus<M, I> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::DmaError;
+    use std::cell::RefCell;
+
+    /// Notes the writes that it gets.
+    #[derive(Default)]
+    struct Writes(RefCell<Vec<(u64, Vec<u8>)>>);
+
+    impl GuestMemory for &Writes {
+        fn read(&self, iova: u64, buf: &mut [u8]) -> Result<(), DmaError> {
+            let len = buf.len();
+            Err(DmaError { iova, len })
+        }
+
+        fn write(&self, iova: u64, buf: &[u8]) -> Result<(), DmaError> {
+            self.0.borrow_mut().push((iova, buf.to_vec()));
+            Ok(())
+        }
+    }
+
+    struct NoIrq;
+
+    impl IrqSink for NoIrq {
+        fn raise(&self, _vector: u16) {}
+    }
+
+    #[test]
+    fn the_end_of_a_polled_block_is_written_after_the_rest_of_it() {
+        for (start, len) in [(0, 400), (0x1005, 300), (127, 2), (120, 8), (64, 0)] {
+            let writes = Writes::default();
+            let mut bus = Bus::new(&writes, NoIrq);
+            bus.master = true;
+            let data: Vec<u8> = (0..len).map(|i| i as u8).collect();
+            bus.write_in_order(48, start, &data).unwrap();
+            let writes = writes.0.into_inner();
+            let mut next = start;
+            for (address, bytes) in &writes {
+                assert_eq!(*address, next, "not in order");
+                next += bytes.len() as u64;
+                // A write that holds a block's end holds no more than 8 bytes of it.
+                let end = next.next_multiple_of(POLLED_BLOCK);
+                assert!(
+                    next < end || bytes.len() <= 8,
+                    "{address:#x}: {}",
+                    bytes.len()
+                );
+            }
+            let written: Vec<u8> = writes.into_iter().flat_map(|(_, bytes)| bytes).collect();
+            assert_eq!(written, data);
+        }
+    }
+}
