@@ -20,7 +20,6 @@ use kernel::{
 /// The users of one object of the device.
 pub(crate) struct Users(Arc<Atomic<usize>>);
 
-#[allow(dead_code, reason = "queue pairs and memory regions are not there yet")]
 impl Users {
     /// An object that nobody uses.
     ///
