@@ -58,9 +58,11 @@ impl Reason {
     }
 
     fn of_bundle(bundle: &Bundle) -> Self {
-        let is_system_call = !bundle.method_elm.is_null() || bundle.ucore.inlen != 0;
+        // The core does not set `ucore` and `uobject` for an ioctl.
+        let is_ioctl = !bundle.method_elm.is_null();
+        let is_system_call = is_ioctl || bundle.ucore.inlen != 0;
         // No method that destroys an object has a private part; each that creates one has.
-        let is_creation = !bundle.uobject.is_null()
+        let is_creation = (!is_ioctl && !bundle.uobject.is_null())
             || bundle.driver_udata.inlen != 0
             || bundle.driver_udata.outlen != 0;
         if is_system_call && !is_creation {
@@ -107,6 +109,16 @@ mod tests {
         let ioctl = of(|bundle| bundle.method_elm = ptr::dangling());
         let write = of(|bundle| bundle.ucore.inlen = 8);
         assert_eq!((ioctl, write), (Reason::Request, Reason::Request));
+    }
+
+    #[test]
+    fn what_an_ioctl_leaves_unset_does_not_count() {
+        let reason = of(|bundle| {
+            bundle.method_elm = ptr::dangling();
+            bundle.uobject = ptr::dangling_mut();
+            bundle.ucore.inlen = usize::MAX;
+        });
+        assert_eq!(reason, Reason::Request);
     }
 
     #[test]
