@@ -85,6 +85,12 @@ pub struct GuestTest {
     /// The same, on the C driver only.
     #[serde(default)]
     pub alone_on_c: bool,
+    /// The test reboots the machine, which ends there, after a reset of the device for this reason.
+    #[serde(default)]
+    pub ends_in: Option<String>,
+    /// Only in the full size.
+    #[serde(default)]
+    pub full: bool,
 }
 
 fn default_machine() -> String {

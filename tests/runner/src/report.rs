@@ -55,12 +55,21 @@ pub struct Difference {
     pub rust: String,
 }
 
+/// What a test measured on one driver.
+#[derive(Serialize)]
+pub struct Measurement {
+    pub name: String,
+    pub driver: &'static str,
+    pub numbers: serde_json::Value,
+}
+
 /// Collects results and shows them.
 pub struct Report {
     started: Instant,
     planned: usize,
     tests: Vec<Test>,
     pub differences: Vec<Difference>,
+    pub measurements: Vec<Measurement>,
     /// What the names of results begin with.
     pub label: &'static str,
 }
@@ -72,6 +81,7 @@ impl Report {
             planned: 0,
             tests: Vec::new(),
             differences: Vec::new(),
+            measurements: Vec::new(),
             label: "",
         }
     }
@@ -166,6 +176,7 @@ impl Report {
             "seconds": self.started.elapsed().as_secs_f64(),
             "tests": tests,
             "differences": self.differences,
+            "measurements": self.measurements,
         });
         write_json(path, &value)
     }

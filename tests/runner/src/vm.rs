@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{bail, Result};
+use anyhow::{bail, Context as _, Result};
+use serde_json::json;
 
 use crate::agent::{Agent, Reply, Request};
 use crate::cli::Driver;
@@ -140,6 +141,48 @@ impl Vm {
             reply,
             kernel_log: between(&log, &begin, &end).to_string(),
         })
+    }
+
+    /// Runs a test program that reboots the guest, which ends the machine.
+    ///
+    /// # Errors
+    ///
+    /// The program ended without a reboot, or nothing happened in time.
+    pub fn call_to_the_end(&mut self, request: &Request) -> Result<()> {
+        match self.call(request) {
+            Ok(outcome) => bail!(
+                "the guest did not reboot: {} {}",
+                outcome.reply.status,
+                outcome.reply.reason
+            ),
+            // What is noticed first is that the agent is gone.
+            Err(error) => match self.qemu.wait(SHUTDOWN_LIMIT) {
+                Ok(_) => Ok(()),
+                Err(_) => Err(error),
+            },
+        }
+    }
+
+    /// What is wrong with a device whose driver was to reset it, once, for `reason`, as the last thing.
+    ///
+    /// # Errors
+    ///
+    /// The device does not answer.
+    pub fn wrong_after_reset(&self, reason: &str) -> Result<Option<String>> {
+        let device = self.vefa.devices.first().context("no device")?;
+        let mut control = device.control()?;
+        let counters = control.ask(&json!({"op": "counters"}))?;
+        let resets = &counters["counters"]["resets"];
+        if resets[reason] != json!(1) {
+            return Ok(Some(format!("no reset for {reason}: {resets}")));
+        }
+        let answer = control.ask(&json!({"op": "violations"}))?;
+        let violations = answer["violations"].as_array().cloned().unwrap_or_default();
+        // Processes may still ring the doorbells of queue pairs that the reset ended.
+        let broken = violations
+            .iter()
+            .find(|violation| violation["rule"] != json!("doorbell-unowned"));
+        Ok(broken.map(|violation| format!("contract violation: {violation}")))
     }
 
     /// Copies what explains a failure to `target`: the console, each device's command log, vefa's

@@ -13,7 +13,7 @@ use crate::cli::{Driver, Size};
 use crate::console::alarm;
 use crate::known::{differ, Known};
 use crate::manifest::GuestTest;
-use crate::report::{Difference, Report, Status};
+use crate::report::{Difference, Measurement, Report, Status};
 use crate::vm::{Boot, Outcome, Vm};
 
 /// Results by test name, with the seconds each took.
@@ -26,6 +26,7 @@ pub fn plan(context: &Context) -> Vec<GuestTest> {
         .test
         .iter()
         .filter(|test| context.selects(&test.name))
+        .filter(|test| !test.full || context.args.size == Size::Full)
         .cloned()
         .collect();
     // The sort is stable: within a machine the order of the file stays.
@@ -97,10 +98,20 @@ impl Machines {
         let Some((vm, ..)) = self.vm.as_mut() else {
             return (Status::Failed("no machine".into()), 0.0);
         };
-        let result = vm.call(&request(context, test, driver));
+        let request = request(context, test, driver);
+        if let Some(reason) = &test.ends_in {
+            let status = judge_end(vm, &request, reason);
+            let status = save_failure(context, vm, test, driver, status);
+            self.vm = None;
+            return (status, boot.elapsed().as_secs_f64());
+        }
+        let result = vm.call(&request);
         let seconds = boot.elapsed().as_secs_f64();
         let (status, usable) = match result {
-            Ok(outcome) => judge(&outcome),
+            Ok(outcome) => {
+                note_numbers(context, test, driver, &outcome);
+                judge(&outcome)
+            }
             Err(error) => {
                 let alarm = vm.alarm().map(|line| format!("; on the console: {line}"));
                 (
@@ -196,6 +207,17 @@ fn ask_checkers(vm: &mut Vm, driver: Driver, name: &str) -> Option<Status> {
     })
 }
 
+/// Keeps what a test measured, for the JSON file.
+fn note_numbers(context: &mut Context, test: &GuestTest, driver: Driver, outcome: &Outcome) {
+    if !outcome.reply.result.is_null() {
+        context.report.measurements.push(Measurement {
+            name: test.name.clone(),
+            driver: driver.name(),
+            numbers: outcome.reply.result.clone(),
+        });
+    }
+}
+
 fn request<'a>(context: &Context, test: &'a GuestTest, driver: Driver) -> Request<'a> {
     let timeout = match context.args.size {
         Size::Short => test.timeout,
@@ -208,6 +230,21 @@ fn request<'a>(context: &Context, test: &'a GuestTest, driver: Driver) -> Reques
         size: context.args.size.name(),
         timeout,
         args: Value::Null,
+    }
+}
+
+/// Runs a test that ends the machine, and judges by what the device saw.
+fn judge_end(vm: &mut Vm, request: &Request, reason: &str) -> Status {
+    let wrong = vm
+        .call_to_the_end(request)
+        .and_then(|()| vm.wrong_after_reset(reason));
+    let alarm = vm
+        .alarm()
+        .map(|line| format!("the kernel complains: {line}"));
+    match (wrong, alarm) {
+        (Err(error), _) => Status::Failed(format!("{error:#}")),
+        (Ok(Some(why)), _) | (Ok(None), Some(why)) => Status::Failed(why),
+        (Ok(None), None) => Status::Passed,
     }
 }
 
