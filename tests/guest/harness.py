@@ -32,6 +32,9 @@ class Test:
         """The first PCI function."""
         return pci.Function(0)
 
+    def function_at(self, index):
+        return pci.Function(index)
+
     def pick(self, short, full):
         """A loop count for the size of this run."""
         return full if self.full else short

@@ -21,11 +21,12 @@ def loaded(module="efa"):
     return os.path.exists(f"/sys/module/{module}/refcnt")
 
 
-def load():
-    """Loads what is not loaded yet."""
+def load(**parameters):
+    """Loads what is not loaded yet, the EFA driver with parameters."""
     for path in files():
         if not loaded(name(path)) and not os.path.exists(f"/sys/module/{name(path)}"):
-            tool("insmod", path)
+            words = [f"{key}={value}" for key, value in parameters.items()] if name(path) == "efa" else []
+            tool("insmod", path, *words)
 
 
 def unload():

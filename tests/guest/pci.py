@@ -45,9 +45,13 @@ class Function:
         names = glob.glob(f"{self.path}/infiniband_verbs/uverbs*")
         return f"/dev/infiniband/{os.path.basename(names[0])}" if names else None
 
-    def counter(self, name):
-        """A device counter, fresh: the core keeps values for some milliseconds."""
-        directory = f"/sys/class/infiniband/{self.rdma()}/hw_counters"
+    def gid(self):
+        """The GID of the port."""
+        return read(f"/sys/class/infiniband/{self.rdma()}/ports/1/gids/0")
+
+    def counter(self, name, port=False):
+        """A counter of the device, or of its port, fresh: the core keeps values for some milliseconds."""
+        directory = f"/sys/class/infiniband/{self.rdma()}{'/ports/1' if port else ''}/hw_counters"
         time.sleep(int(read(f"{directory}/lifespan")) / 1000 + 0.01)
         return int(read(f"{directory}/{name}"))
 

@@ -2,16 +2,14 @@
 """Requests and responses of verbs calls, byte by byte: what is refused, padded, cut, given back."""
 
 import contextlib
-import ctypes
 import errno
 import ipaddress
-import mmap
 import os
-import struct
 
+import memory
+import requests
 import uverbs
 
-PAGE = mmap.PAGESIZE
 GET_CONTEXT_CORE, GET_CONTEXT_DRIVER = 8, 24
 OBJECT_CORE, OBJECT_DRIVER = 4, 8
 
@@ -20,38 +18,35 @@ class Room:
     """Memory for a response, `length` bytes up to a page that cannot be written."""
 
     def __init__(self, length):
-        self.pages = mmap.mmap(-1, 2 * PAGE)
-        base = ctypes.addressof(ctypes.c_char.from_buffer(self.pages))
-        libc = ctypes.CDLL(None, use_errno=True)
-        assert libc.mprotect(ctypes.c_void_p(base + PAGE), ctypes.c_size_t(PAGE), 0) == 0
-        self.start = PAGE - length
-        self.address = base + self.start
-        self.pages[self.start : PAGE] = b"\xaa" * length
+        self.length = length
+        self.pages = memory.Memory(2 * memory.PAGE)
+        self.pages.protect(0, start=memory.PAGE)
+        self.address = self.pages.address + memory.PAGE - length
+        self.pages.write(memory.PAGE - length, b"\xaa" * length)
 
     def bytes(self):
-        return self.pages[self.start : PAGE]
+        return self.pages[memory.PAGE - self.length : memory.PAGE]
 
 
-def call(fd, number, response, response_length, body=b"", more=b""):
-    """One command; the errno with which it fails, or 0."""
-    body = struct.pack("<Q", response.address) + body + more
-    header = struct.pack("<IHH", number, (8 + len(body)) // 4, response_length // 4)
+def error_of(call):
+    """The errno with which a call fails, or 0."""
     try:
-        os.write(fd, header + body)
+        call()
     except OSError as error:
         return error.errno
     return 0
 
 
 def alloc_pd(context, response, response_length=OBJECT_CORE + OBJECT_DRIVER, more=b""):
-    return call(context.fd, uverbs.ALLOC_PD, response, response_length, more=more)
+    room = response_length - OBJECT_CORE
+    return error_of(lambda: requests.ALLOC_PD.send(context.fd, {}, more, room, response.address))
 
 
 def create_ah(context, pd, response, response_length=OBJECT_CORE + OBJECT_DRIVER, more=b""):
-    route = struct.pack("<16sIBBBB", ipaddress.IPv6Address(uverbs.gid(1)).packed, 0, 0, 64, 0, 0)
-    attributes = route + struct.pack("<HBBBBBB", 0, 0, 0, 0, 1, 1, 0)
-    body = struct.pack("<QII", 0, pd.handle, 0) + attributes
-    return call(context.fd, uverbs.CREATE_AH, response, response_length, body, more)
+    gid = ipaddress.IPv6Address(uverbs.gid(1)).packed
+    core = {"pd": pd.handle, "gid": gid, "hop_limit": 64, "is_global": 1, "port": 1}
+    room = response_length - OBJECT_CORE
+    return error_of(lambda: requests.CREATE_AH.send(context.fd, core, more, room, response.address))
 
 
 @contextlib.contextmanager
@@ -64,10 +59,11 @@ def opened(test):
 
 
 def open_context(fd, response, response_length, more=b""):
-    caps = struct.pack("<II", 3, 0)
-    result = call(fd, uverbs.GET_CONTEXT, response, response_length, caps, more)
+    request = requests.GET_CONTEXT.driver.pack(supported_caps=3) + more
+    room = response_length - GET_CONTEXT_CORE
+    result = error_of(lambda: requests.GET_CONTEXT.send(fd, {}, request, room, response.address))
     if result == 0:
-        os.close(struct.unpack_from("<I", response.bytes())[0])
+        os.close(requests.GET_CONTEXT.answer.unpack(response.bytes()).async_fd)
     return result
 
 

@@ -66,6 +66,17 @@ class Device:
     def clear_faults(self):
         self.ask("clear_faults")
 
+    def work_fault(self, action, nth=1, count=1, **more):
+        """Lets a work request that is to come go wrong."""
+        self.ask("work_fault", action=action, nth=nth, count=count, **more)
+
+    def network(self, **what):
+        """What happens to packets that the device sends: reorder, lose, repeat, delay_ms, unreachable."""
+        self.ask("network", **what)
+
+    def hold_completions(self, on, **which):
+        self.ask("hold_completions", on=on, **which)
+
     def event(self, group, syndrome=0):
         self.ask("event", group=group, syndrome=syndrome)
 

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Memory of a process that a device reads and writes."""
+
+import ctypes
+import mmap
+import os
+
+PAGE = mmap.PAGESIZE
+HUGE = 2 << 20
+ANONYMOUS, FIXED, SHARED, PRIVATE, HUGETLB = 0x20, 0x10, 0x01, 0x02, 0x40000
+READ, WRITE = 1, 2
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_LIBC.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+def checked(result):
+    if result in (-1, ctypes.c_void_p(-1).value):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+class Memory:
+    """A mapping of whole pages, of which `length` bytes from `address` on are used."""
+
+    def __init__(self, length, flags=PRIVATE | ANONYMOUS, prot=READ | WRITE, fd=-1, offset=0, at=None):
+        self.length = length
+        self.mapped = -(-length // PAGE) * PAGE
+        self.address = checked(_LIBC.mmap(at, self.mapped, prot, flags | (FIXED if at else 0), fd, offset))
+
+    def __getitem__(self, part):
+        return ctypes.string_at(self.address + part.start, part.stop - part.start)
+
+    def write(self, offset, data):
+        ctypes.memmove(self.address + offset, data, len(data))
+
+    def protect(self, prot, start=0):
+        checked(_LIBC.mprotect(self.address + start, self.mapped - start, prot))
+
+    def advise(self, advice):
+        checked(_LIBC.madvise(self.address, self.mapped, advice))
+
+    def close(self):
+        if self.address:
+            checked(_LIBC.munmap(self.address, self.mapped))
+            self.address = 0
+
+
+class Aliased(Memory):
+    """A large region over the few pages of one file, which follow each other again and again."""
+
+    def __init__(self, length, pages=509):
+        super().__init__(length, prot=0)
+        self.fd = os.memfd_create("aliased")
+        self.period = pages * PAGE
+        os.ftruncate(self.fd, self.period)
+        for start in range(0, self.mapped, self.period):
+            size = min(self.period, self.mapped - start)
+            checked(_LIBC.mmap(self.address + start, size, READ | WRITE, SHARED | FIXED, self.fd, 0))
+
+    def close(self):
+        super().close()
+        os.close(self.fd)
+
+
+def pinned():
+    """How many bytes of this process's memory are pinned for devices."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmPin:"))
+
+
+def huge_pages(count):
+    """Memory in transparent huge pages, as far as the kernel has them."""
+    spare = Memory((count + 1) * HUGE)
+    start = -(-spare.address // HUGE) * HUGE
+    region = Memory(count * HUGE, at=start)
+    region.advise(14)  # MADV_HUGEPAGE
+    for page in range(count):
+        region.write(page * HUGE, b"\x01")
+    return region
+
+
+class Scattered(Memory):
+    """Small pages, of which no two that follow each other do so in the machine's memory."""
+
+    def __init__(self, pages):
+        super().__init__(pages * PAGE)
+        self.fd = os.memfd_create("scattered")
+        os.ftruncate(self.fd, 2 * self.mapped)
+        os.posix_fallocate(self.fd, 0, 2 * self.mapped)
+        for page in range(pages):
+            # Every other page of a file, whose pages may well follow each other.
+            at = self.address + page * PAGE
+            checked(_LIBC.mmap(at, PAGE, READ | WRITE, SHARED | FIXED, self.fd, 2 * page * PAGE))
+
+    def close(self):
+        super().close()
+        os.close(self.fd)
