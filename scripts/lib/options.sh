@@ -33,7 +33,7 @@ refuse_prefix() {
 # check_prefix SIZE: refuses a T that no suite's name fits, before anything is built.
 check_prefix() {
     local suite suites=(lint vefa layout runner setup kunit)
-    [ "$1" != full ] || suites+=(mutation)
+    [ "$1" != full ] || suites+=(mutation rdma-core-13)
     mapfile -t -O ${#suites[@]} suites < <(sed -n 's/^name = "\([^."]*\)\..*/\1/p' "$TREE/tests/guest/tests.toml" | sort -u)
     suites+=(rdma-core stock)
     for suite in "${suites[@]/%/.}"; do

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! `rdma-core.`: rdma-core's own tests, from its package, each case a result.
+//! `rdma-core.`: rdma-core's own tests, from its package, each case a result; in the full size
+//! also `rdma-core-13.`, those of Debian 13's older one.
 
 use std::time::Instant;
 
@@ -10,13 +11,49 @@ use serde_json::json;
 use super::guest::{compare, CASE_LIMIT};
 use super::Context;
 use crate::agent::Request;
-use crate::cli::Driver;
+use crate::cli::{Driver, Size};
 use crate::console::alarm;
 use crate::known::Known;
 use crate::report::Status;
 use crate::vm::{Boot, Vm};
 
-const MODULES: &[&str] = &["test_addr", "test_device", "test_pd"];
+/// The package's test programs that EFA can run. The others are about verbs it has not (atomics, flows,
+/// on-demand paging, shared receive queues, tag matching, RSS, device memory handles), other vendors'
+/// devices, CUDA, clocks, or the connection manager, which needs an IP interface of the device.
+const MODULES: &[&str] = &[
+    "test_addr",
+    "test_cq",
+    "test_cq_events",
+    "test_cqex",
+    "test_device",
+    "test_efa_srd",
+    "test_efadv",
+    "test_fork",
+    "test_mr",
+    "test_parent_domain",
+    "test_pd",
+    "test_qp",
+    "test_qpex",
+    "test_relaxed_ordering",
+    "test_shared_pd",
+];
+
+/// One version of rdma-core.
+struct Suite {
+    /// What its results begin with.
+    name: &'static str,
+    /// The machine of tests.toml that has it.
+    machine: &'static str,
+}
+
+const NEWEST: Suite = Suite {
+    name: "rdma-core",
+    machine: "default",
+};
+const DEBIAN_13: Suite = Suite {
+    name: "rdma-core-13",
+    machine: "debian-13",
+};
 
 /// One case as the guest reports it.
 #[derive(Debug, Deserialize)]
@@ -28,15 +65,22 @@ struct Case {
 }
 
 pub fn run(context: &mut Context, known: &Known) {
+    run_suite(context, known, &NEWEST);
+    if context.args.size == Size::Full {
+        run_suite(context, known, &DEBIAN_13);
+    }
+}
+
+fn run_suite(context: &mut Context, known: &Known, suite: &Suite) {
     let modules: Vec<&str> = MODULES
         .iter()
         .copied()
-        .filter(|module| context.may_select(&format!("rdma-core.{module}.")))
+        .filter(|module| context.may_select(&format!("{}.{module}.", suite.name)))
         .collect();
     if modules.is_empty() {
         return;
     }
-    let ours = run_on(context, context.args.driver, &modules);
+    let ours = run_on(context, context.args.driver, suite, &modules);
     for (name, status, seconds) in &ours {
         let shown = match context.args.driver {
             Driver::Rust => status.clone(),
@@ -45,7 +89,7 @@ pub fn run(context: &mut Context, known: &Known) {
         context.report.record(name, shown, *seconds);
     }
     if context.args.compare_with_c {
-        for (name, status, seconds) in run_on(context, Driver::C, &modules) {
+        for (name, status, seconds) in run_on(context, Driver::C, suite, &modules) {
             let rust = ours
                 .iter()
                 .find(|(ours, ..)| *ours == name)
@@ -56,9 +100,15 @@ pub fn run(context: &mut Context, known: &Known) {
     }
 }
 
-fn run_on(context: &Context, driver: Driver, modules: &[&str]) -> Vec<(String, Status, f64)> {
+fn run_on(
+    context: &Context,
+    driver: Driver,
+    suite: &Suite,
+    modules: &[&str],
+) -> Vec<(String, Status, f64)> {
     context.report.note(&format!(
-        "booting for rdma-core's tests with the {} driver",
+        "booting for {}'s tests with the {} driver",
+        suite.name,
         driver.name()
     ));
     let start = Instant::now();
@@ -72,7 +122,7 @@ fn run_on(context: &Context, driver: Driver, modules: &[&str]) -> Vec<(String, S
     let boot = Boot {
         kernel: &context.env.kernel,
         driver,
-        machine: &context.machine("default"),
+        machine: &context.machine(suite.machine),
         kunit: false,
     };
     let mut vm = match Vm::boot(&context.env, &boot) {
@@ -82,7 +132,7 @@ fn run_on(context: &Context, driver: Driver, modules: &[&str]) -> Vec<(String, S
                 .iter()
                 .map(|module| {
                     failed(
-                        format!("rdma-core.{module}.boot"),
+                        format!("{}.{module}.boot", suite.name),
                         anyhow::anyhow!("{error:#}"),
                     )
                 })
@@ -91,13 +141,13 @@ fn run_on(context: &Context, driver: Driver, modules: &[&str]) -> Vec<(String, S
     };
     let mut results = Vec::new();
     for module in modules {
-        match run_module(context, &mut vm, driver, module) {
+        match run_module(context, &mut vm, driver, suite, module) {
             Ok(cases) => results.extend(cases),
             Err(error) => {
-                let target = context.env.results(&format!("rdma-core.{module}"));
+                let target = context.env.results(&format!("{}.{module}", suite.name));
                 let _ = vm.save_logs(&target);
                 let error = error.context(format!("logs in {}", target.display()));
-                results.push(failed(format!("rdma-core.{module}.run"), error));
+                results.push(failed(format!("{}.{module}.run", suite.name), error));
             }
         }
     }
@@ -114,10 +164,11 @@ fn run_module(
     context: &Context,
     vm: &mut Vm,
     driver: Driver,
+    suite: &Suite,
     module: &str,
 ) -> Result<Vec<(String, Status, f64)>> {
     let outcome = vm.call(&Request {
-        name: &format!("rdma-core.{module}"),
+        name: &format!("{}.{module}", suite.name),
         run: "rdma_core.cases",
         driver: driver.name(),
         size: context.args.size.name(),
@@ -138,8 +189,9 @@ fn run_module(
     Ok(cases
         .into_iter()
         .map(|case| {
-            let name = format!("rdma-core.{module}.{}", case.name);
-            let allowed = context.manifest.allowed_skip(&name);
+            let case_name = format!("{module}.{}", case.name);
+            let allowed = context.manifest.allowed_skip(&case_name);
+            let name = format!("{}.{case_name}", suite.name);
             (name, status(&case, allowed), case.seconds)
         })
         .collect())
