@@ -60,7 +60,7 @@ impl<'a> NewCq<'a> {
         }
     }
 
-    /// The queue's notifier, which works until the queue is destroyed.
+    /// The queue's notifier, which works from when the queue was created until it is destroyed.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl<'a> NewCq<'a> {
         if let Some(notifier) = &self.notifier.0 {
             return Ok(notifier.clone());
         }
-        let notifier = Notifier::new(self.raw)?;
+        let notifier = Notifier::new()?;
         self.notifier.0 = Some(notifier.clone());
         Ok(notifier)
     }
@@ -114,7 +114,8 @@ unsafe impl Send for Live {}
 
 /// Tells processes that a completion queue has new completions.
 ///
-/// After the queue was destroyed it does nothing. Destroying waits for one that runs.
+/// Before the queue was created, and after it was destroyed, it does nothing: what the core noted
+/// for a queue whose creation then fails would outlive it. Destroying waits for one that runs.
 #[pin_data]
 pub struct Notifier {
     #[pin]
@@ -122,11 +123,10 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    fn new(cq: NonNull<bindings::ib_cq>) -> Result<Arc<Self>> {
+    fn new() -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
-                // INVARIANT: It is being created; `Revoke` takes it out when it is destroyed.
-                cq <- new_spinlock_irq!(Some(Live(cq)), "rdma_cq_notifier"),
+                cq <- new_spinlock_irq!(None, "rdma_cq_notifier"),
             }),
             GFP_KERNEL,
         )
@@ -152,6 +152,21 @@ impl Notifier {
 /// Ends the notifications of a queue, if it has any, when dropped: when the queue is destroyed, or
 /// was not created after all.
 pub(crate) struct Revoke(Option<Arc<Notifier>>);
+
+impl Revoke {
+    /// Lets the notifications of `cq` begin.
+    ///
+    /// # Safety
+    ///
+    /// `cq` was given to its creating callback, which succeeds from here on, and stays until this
+    /// is dropped.
+    pub(crate) unsafe fn begin(&self, cq: NonNull<bindings::ib_cq>) {
+        if let Some(notifier) = &self.0 {
+            // INVARIANT: By the safety requirements; dropping this takes it out again.
+            *notifier.cq.lock() = Some(Live(cq));
+        }
+    }
+}
 
 impl Drop for Revoke {
     fn drop(&mut self) {
@@ -181,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_gone_is_not_notified() -> Result {
+    fn only_a_queue_that_is_there_is_notified() -> Result {
         let calls = Cell::new(0);
         let mut memory = KBox::new(MaybeUninit::<bindings::ib_cq>::zeroed(), GFP_KERNEL)?;
         let cq = NonNull::from(&mut *memory).cast::<bindings::ib_cq>();
@@ -191,8 +206,13 @@ mod tests {
             (*cq.as_ptr()).cq_context = (&raw const calls).cast_mut().cast();
         }
 
-        let notifier = Notifier::new(cq)?;
+        let notifier = Notifier::new()?;
         let revoke = Revoke(Some(notifier.clone()));
+        notifier.notify();
+        assert_eq!(calls.get(), 0);
+
+        // SAFETY: The queue stays until `revoke` is dropped.
+        unsafe { revoke.begin(cq) };
         notifier.notify();
         notifier.notify();
         assert_eq!(calls.get(), 2);

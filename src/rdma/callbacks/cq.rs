@@ -107,6 +107,8 @@ impl<P: CompletionQueues> Callbacks<P> {
                     },
                 },
             );
+            // It succeeds from here on, and `destroy_cq` drops `revoke`.
+            CqObject::<P>::data(cq).revoke.begin(raw);
         }
         Ok(())
     }
