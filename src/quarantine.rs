@@ -154,26 +154,36 @@ impl<T> Quarantine<T> {
         waiting.untried.any(&is_it) || waiting.tried.any(&is_it)
     }
 
-    /// Tries to give objects back with `give_back`, each at most once, until the device refuses.
+    /// Tries to give objects back with `give_back`, until the device refuses or none is left that
+    /// is not in use.
     ///
     /// What was tried is tried again after all others had their turn.
     pub(crate) fn retry(&self, mut give_back: impl FnMut(&T) -> Attempt) {
+        // What one round gives back may have been all that kept others in use.
+        while self.round(&mut give_back) {}
+    }
+
+    /// Tries each object once, until the device refuses. Says whether another round is worth it.
+    fn round(&self, mut give_back: impl FnMut(&T) -> Attempt) -> bool {
+        let mut progress = false;
         for _ in 0..self.len.load(Relaxed) {
             let Some(node) = self.waiting.lock().next() else {
-                return;
+                return false;
             };
             let attempt = node.object.as_ref().map_or(Attempt::Done, &mut give_back);
             if attempt == Attempt::Done {
                 // The object goes first: what it was made from can be given back once it is gone.
                 drop(node);
                 self.len.fetch_sub(1, Relaxed);
+                progress = true;
                 continue;
             }
             self.waiting.lock().tried.push(node);
             if attempt == Attempt::Refused {
-                return;
+                return false;
             }
         }
+        progress
     }
 
     fn is_empty(&self) -> bool {
@@ -261,9 +271,26 @@ mod tests {
                 _ => Attempt::Done,
             }
         });
-        assert_eq!(tries, 3);
+        // Another round since the first gave something back.
+        assert_eq!(tries, 4);
         assert!(quarantine.any(|object| **object == 2));
         assert!(!quarantine.any(|object| **object != 2));
+        Ok(())
+    }
+
+    #[test]
+    fn what_others_were_made_from_goes_after_them_in_the_same_try() -> Result {
+        // The newest is tried first, and what an object was made from comes after it.
+        let quarantine = quarantine_of(idle_device()?, &[1, 2, 3])?;
+        let mut gone = 0;
+        quarantine.retry(|object| {
+            if **object != gone + 1 {
+                return Attempt::InUse;
+            }
+            gone += 1;
+            Attempt::Done
+        });
+        assert!(!quarantine.any(|_| true));
         Ok(())
     }
 
