@@ -7,10 +7,7 @@ use super::{
     AdminCommand, //
 };
 use crate::hw::cq::*;
-use kernel::{
-    fmt,
-    prelude::*, //
-};
+use kernel::fmt;
 use zerocopy::FromZeros;
 
 /// Creates a completion queue.
@@ -124,6 +121,7 @@ impl AdminCommand for DestroyCq {
 #[kernel::macros::kunit_tests(efa_admin_commands_cq)]
 mod tests {
     use super::*;
+    use kernel::prelude::*;
 
     const POLLED: CreateCq = CreateCq {
         uarn: 0x0102,

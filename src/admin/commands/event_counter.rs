@@ -7,10 +7,7 @@ use super::{
     AdminCommand, //
 };
 use crate::hw::event_counter::*;
-use kernel::{
-    fmt,
-    prelude::*, //
-};
+use kernel::fmt;
 
 /// Creates an event counter; replies its handle.
 pub(crate) struct CreateEventCounter {
@@ -202,6 +199,7 @@ impl AdminCommand for ModifyEventCounter {
 #[kernel::macros::kunit_tests(efa_admin_commands_event_counter)]
 mod tests {
     use super::*;
+    use kernel::prelude::*;
 
     #[test]
     fn an_event_counter_is_encoded_byte_by_byte() {
