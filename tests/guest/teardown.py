@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import signal
 import threading
 import time
 
@@ -194,15 +195,16 @@ def removal_under_traffic(test):
         time.sleep(0.2)
         path = test.function.path
         end = (lambda: pci.write(f"{path}/remove", "1")) if unplug else test.function.unbind
-        removal = threading.Thread(target=end, daemon=True)
+        removal = threading.Thread(target=end)
         removal.start()
         removal.join(20)
-        assert not removal.is_alive(), f"the {'unplugging' if unplug else 'unbinding'} waits for the processes"
-        assert not any(test.device.objects().values()), f"left on the device: {test.device.objects()}"
+        waited = removal.is_alive()
+        left = test.device.objects()
         for user in users:
-            os.kill(user.process, 9)
-            os.waitpid(user.process, 0)
-            os.close(user.lines)
+            user.end(signal.SIGKILL)
+        removal.join()
+        assert not waited, f"the {'unplugging' if unplug else 'unbinding'} waited for the processes"
+        assert not any(left.values()), f"left on the device: {left}"
         if unplug:
             pci.write("/sys/bus/pci/rescan", "1")
         if not test.function.bound():
