@@ -79,7 +79,8 @@ def registration_without_memory(test):
     last = MANY - left
     assert 20 < count < last, f"{count} of {last} allocations from the registration on"
     failed = 0
-    for nth in range(last - count + 1, last + 1, test.pick(7, 1)):
+    # Not every bind allocates alike: keep away from what comes before.
+    for nth in range(last - count + count // 10, last + 1, test.pick(7, 1)):
         test.function.unbind()
         error, _ = bind_with_failure(test.function, nth)
         if error:
