@@ -88,6 +88,9 @@ pub struct GuestTest {
     /// The test reboots the machine, which ends there, after a reset of the device for this reason.
     #[serde(default)]
     pub ends_in: Option<String>,
+    /// What the kernel says of a test, and is right: lines with this are no failure. Boots a machine for it alone.
+    #[serde(default)]
+    pub complaints: Vec<String>,
     /// Only in the full size.
     #[serde(default)]
     pub full: bool,

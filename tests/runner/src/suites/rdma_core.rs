@@ -8,7 +8,7 @@ use anyhow::{bail, Context as _, Result};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::guest::{compare, CASE_LIMIT};
+use super::guest::{compare, last_look, CASE_LIMIT};
 use super::Context;
 use crate::agent::Request;
 use crate::cli::{Driver, Size};
@@ -151,12 +151,13 @@ fn run_on(
             }
         }
     }
+    results.retain(|(name, ..)| context.selects(name));
+    results.extend(last_look(&context.env, &mut vm, driver, suite.name));
     if let Err(error) = vm.shut_down() {
         context
             .report
             .note(&format!("the machine did not power off: {error:#}"));
     }
-    results.retain(|(name, ..)| context.selects(name));
     results
 }
 

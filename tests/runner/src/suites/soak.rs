@@ -38,7 +38,7 @@ pub fn run(context: &mut Context, seconds: u64) {
         let status = match outcome {
             Ok(outcome) => {
                 println!("{}", outcome.reply.result);
-                judge(&outcome).0
+                judge(&outcome, &[]).0
             }
             Err(error) => Status::Failed(format!("{error:#}")),
         };
