@@ -3,10 +3,10 @@
 # The front door. What the module is made of is in Kbuild; how things are done is in scripts/.
 
 .DEFAULT_GOAL := module
-.PHONY: module run test test-full help clean
+.PHONY: module run test test-full test-debug soak help clean
 
 # Passed on through the environment, as given on the command line or in it.
-export DRIVER EFA_CACHE EFA_MIRROR JSON KDIR KERNEL T V
+export DRIVER EFA_CACHE EFA_MIRROR JSON KDIR KERNEL SOAK T V
 
 module:
 	@scripts/module
@@ -19,6 +19,12 @@ test:
 
 test-full:
 	@scripts/test full
+
+test-debug:
+	@scripts/test debug
+
+soak:
+	@scripts/soak
 
 help:
 	@scripts/help

@@ -5,7 +5,7 @@
 TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 EFA_CACHE=${EFA_CACHE:-${HOME:-/root}/.cache/efa-rs}
 EFA_MIRROR=${EFA_MIRROR:-http://deb.debian.org}
-ITEMS="build-root guest-root guest-root-13 kernel-source kernel-stock kernel-test"
+ITEMS="build-root guest-root guest-root-13 kernel-source kernel-stock kernel-test kernel-debug"
 
 # The exit status of a maker that has told the person what is wrong.
 # shellcheck disable=SC2034 # used by those who source this
@@ -52,6 +52,7 @@ item_inputs() {
     kernel-source) echo "$items/$1.sh" ;;
     kernel-stock) echo "$items/$1.sh" "$TREE/scripts/lib/kernel.sh" ;;
     kernel-test) echo "$items/$1.sh" "$TREE/scripts/lib/kernel.sh" "$TREE/scripts/kernel-test.config" ;;
+    kernel-debug) echo "$items/$1.sh" "$TREE/scripts/lib/kernel.sh" "$TREE"/scripts/kernel-{test,debug}.config ;;
     esac
 }
 
@@ -68,7 +69,7 @@ item_needs() {
 item_key() {
     local name=$1 key=
     case $name in
-    kernel-stock | kernel-test) key=$(item_key kernel-source) ;;
+    kernel-stock | kernel-test | kernel-debug) key=$(item_key kernel-source) ;;
     esac
     # shellcheck disable=SC2046 # the tree's path has no spaces (check_paths)
     { echo "$key"; sed -e '/^[[:space:]]*#/d' -e '/^[[:space:]]*$/d' $(item_inputs "$name"); } | sha256sum | cut -c1-12

@@ -5,10 +5,9 @@
 # shellcheck source=tests/setup/lib/toy.sh
 . "$(dirname "$0")/lib/toy.sh"
 
-unset KERNEL DRIVER T JSON KDIR V MAKEFLAGS
+unset KERNEL DRIVER T JSON KDIR SOAK V MAKEFLAGS
 cd "$TREE"
-expect_one_line "KERNEL is stock or test, not 'tset'" make KERNEL=tset
-expect_one_line 'KERNEL=debug is not there yet' make test KERNEL=debug
+expect_one_line "KERNEL is stock, test or debug, not 'tset'" make KERNEL=tset
 expect_one_line "DRIVER is rust or c, not 'C'" make run DRIVER=C
 expect_one_line 'no C driver' make run DRIVER=c
 expect_one_line "T is the beginning of a test's name" make test T='a b'
@@ -18,8 +17,12 @@ expect_one_line 'T is for selecting tests' make run T=field.A6
 expect_one_line "no test's name starts with 'nosuch'; the suites are lint\. .*field\." make test T=nosuch
 expect_one_line "no test's name starts with 'fieldA6'" make test T=fieldA6
 expect_one_line "no test's name starts with 'mutation\.'" make test T=mutation.
+expect_one_line "no test's name starts with 'lint\.'" make test-debug T=lint.
+expect_one_line "no test's name starts with 'cpus3\.field'" make test-debug T=cpus3.field
+expect_one_line "SOAK is a number of seconds, not '10m'" make soak SOAK=10m
 expect_one_line 'usage: scripts/run' scripts/run --help
 expect_one_line 'usage: scripts/module' scripts/module --help
+expect_one_line 'usage: scripts/soak' scripts/soak --help
 expect_one_line "there is no item 'kernel'" scripts/setup kernel
 EFA_CACHE="$TOY/a b" expect_one_line 'has a space or a colon .*: set EFA_CACHE' make
 mkdir "$TOY/a tree"

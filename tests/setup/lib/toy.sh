@@ -9,7 +9,7 @@ TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)
 # These tests need the tools of the build root.
 [ -e /etc/efa-rs-build-root ] || exec "$TREE/scripts/in-root" "$0"
 
-ITEMS=(build-root guest-root guest-root-13 kernel-source kernel-stock kernel-test)
+ITEMS=(build-root guest-root guest-root-13 kernel-source kernel-stock kernel-test kernel-debug)
 TOY=$(mktemp -d)
 RELEASE=7.3.9+deb13-cloud-amd64
 export TOY EFA_CACHE=$TOY/cache EFA_PROGRESS_SECONDS=1 EFA_SETUP_DISK_MIB=1
@@ -103,7 +103,7 @@ expect_whole() {
         directory=$("$TREE/scripts/path" "$item")
         [ -d "$directory" ] || flunk "$item is missing"
     done
-    for item in kernel-stock kernel-test; do
+    for item in kernel-stock kernel-test kernel-debug; do
         directory=$("$TREE/scripts/path" "$item")
         for file in image release build/Makefile "modules/lib/modules/$(cat "$directory/release")"; do
             [ -e "$directory/$file" ] || flunk "$item has no $file"
