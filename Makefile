@@ -3,10 +3,10 @@
 # The front door. What the module is made of is in Kbuild; how things are done is in scripts/.
 
 .DEFAULT_GOAL := module
-.PHONY: module run test test-full test-debug soak help clean
+.PHONY: module run test test-full test-debug soak bench help clean
 
 # Passed on through the environment, as given on the command line or in it.
-export DRIVER EFA_CACHE EFA_MIRROR JSON KDIR KERNEL SOAK T V
+export B DRIVER EFA_CACHE EFA_MIRROR JSON KDIR KERNEL SOAK T V
 
 module:
 	@scripts/module
@@ -25,6 +25,9 @@ test-debug:
 
 soak:
 	@scripts/soak
+
+bench:
+	@scripts/bench
 
 help:
 	@scripts/help

@@ -13,6 +13,7 @@ from wire import Layout
 RDMA_VERBS_IOCTL = 3 << 30 | 24 << 16 | 0x1B << 8 | 1
 DRIVER_EFA = 17
 MANDATORY = 1
+HEADER = 24
 DRIVER_NAMESPACE = 1 << 12
 
 CQ, QP, MR, COMP_CNTR = 3, 4, 7, 19
@@ -43,34 +44,57 @@ class Const(int):
     """A number that the kernel takes as 64 bits."""
 
 
-def call(fd, obj, method, attributes):
-    """Calls a method; the handle of the object it made, or None. OSError with the errno where it fails.
+class Message:
+    """A call of a method, encoded. `attributes` are pairs of an id and a Handle, an Fd, a Const, an Out or bytes."""
 
-    `attributes` are pairs of an id and a Handle, an Fd, a Const, an Out or bytes.
-    """
-    kept, encoded, new = [], b"", None
-    for index, (number, value) in enumerate(attributes):
-        length, data = 0, 0
+    def __init__(self, obj, method, attributes):
+        self.kept, self.places, self.new = [], {}, None
+        encoded = b""
+        for index, (number, value) in enumerate(attributes):
+            length, data = self.encode(value)
+            if isinstance(value, Handle) and value < 0:
+                self.new = index
+            self.places[number] = HEADER + len(encoded) + 8
+            encoded += struct.pack("<HHHHQ", number, length, MANDATORY, 0, data)
+        size = HEADER + len(encoded)
+        header = struct.pack("<HHHHQII", size, obj, method, len(attributes), 0, DRIVER_EFA, 0)
+        self.buffer = ctypes.create_string_buffer(header + encoded, size)
+
+    def encode(self, value):
+        """The length and the data of an attribute."""
         if isinstance(value, Handle):
-            new = index if value < 0 else new
-            data = max(value, 0)
-        elif isinstance(value, Fd):
-            data = value & (1 << 64) - 1
-        elif isinstance(value, Const):
-            length, data = 8, value & (1 << 64) - 1
-        elif isinstance(value, Out):
-            length, data = value.length, value.address
-        elif len(value) <= 8:
-            length, data = len(value), int.from_bytes(value, "little")
-        else:
-            memory = ctypes.create_string_buffer(value, len(value))
-            kept.append(memory)
-            length, data = len(value), ctypes.addressof(memory)
-        encoded += struct.pack("<HHHHQ", number, length, MANDATORY, 0, data)
-    size = 24 + len(encoded)
-    request = bytearray(struct.pack("<HHHHQII", size, obj, method, len(attributes), 0, DRIVER_EFA, 0) + encoded)
-    fcntl.ioctl(fd, RDMA_VERBS_IOCTL, request)
-    return None if new is None else struct.unpack_from("<I", request, 24 + 16 * new + 8)[0]
+            return 0, max(value, 0)
+        if isinstance(value, Fd):
+            return 0, value & (1 << 64) - 1
+        if isinstance(value, Const):
+            return 8, value & (1 << 64) - 1
+        if isinstance(value, Out):
+            self.kept.append(value)
+            return value.length, value.address
+        if len(value) <= 8:
+            return len(value), int.from_bytes(value, "little")
+        memory = ctypes.create_string_buffer(value, len(value))
+        self.kept.append(memory)
+        return len(value), ctypes.addressof(memory)
+
+    def address(self, number):
+        """Where the data of an attribute is: in the message, or, if it is long, where the message points."""
+        place = self.places[number]
+        length = struct.unpack_from("<H", self.buffer, place - 6)[0]
+        return self.word(place) if length > 8 else ctypes.addressof(self.buffer) + place
+
+    def word(self, place):
+        return struct.unpack_from("<Q", self.buffer, place)[0]
+
+    def send(self, fd):
+        """The handle of the object it made, or None. OSError with the errno where it fails."""
+        fcntl.ioctl(fd, RDMA_VERBS_IOCTL, self.buffer)
+        return None if self.new is None else struct.unpack_from("<I", self.buffer, HEADER + 16 * self.new + 8)[0]
+
+
+def call(fd, obj, method, attributes):
+    """Calls a method; what Message says."""
+    return Message(obj, method, attributes).send(fd)
 
 
 def buffer(address, length, kind=1, fd=-1, flags=0):

@@ -11,6 +11,7 @@ class Layout:
     def __init__(self, fields):
         pairs = [field.split(":") for field in fields.split()]
         self.names = [name for name, _ in pairs]
+        self.kinds = [kind for _, kind in pairs]
         self.empty = {name: b"" if kind.endswith("s") else 0 for name, kind in pairs}
         self.format = struct.Struct("<" + "".join(kind for _, kind in pairs))
         self.size = self.format.size

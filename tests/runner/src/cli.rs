@@ -11,6 +11,7 @@ usage: runner run  --kernel K --driver rust|c [--json FILE]
        runner test --kernel K --driver rust|c|both [--size short|full] [--prefix T] [--json FILE]
        runner test --kernel K --driver rust|c --every-machine [--prefix T] [--json FILE]
        runner soak --kernel K --driver rust|c --seconds N [--json FILE]
+       runner bench [--line NAME] [--json FILE]
 K is stock, test or debug
 ";
 
@@ -74,10 +75,18 @@ pub struct TestArgs {
     pub json: Option<PathBuf>,
 }
 
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct BenchArgs {
+    /// Only this line, and those it is computed from.
+    pub line: Option<String>,
+    pub json: Option<PathBuf>,
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     Run(RunArgs),
     Test(TestArgs),
+    Bench(BenchArgs),
     Help,
 }
 
@@ -91,13 +100,14 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
         Some(Value(word)) => word.string()?,
         Some(Long("help") | Short('h')) => return Ok(Command::Help),
         Some(other) => return Err(other.unexpected().into()),
-        None => bail!("no command: `runner run`, `runner test` or `runner soak`"),
+        None => bail!("no command: there are run, test, soak and bench"),
     };
     let (testing, soaking) = match command.as_str() {
         "run" => (false, false),
         "test" => (true, false),
         "soak" => (false, true),
-        _ => bail!("unknown command `{command}`: `runner run`, `runner test` or `runner soak`"),
+        "bench" => return parse_bench(parser),
+        _ => bail!("unknown command `{command}`: there are run, test, soak and bench"),
     };
 
     let (mut kernel, mut driver, mut size, mut prefix, mut json) =
@@ -159,6 +169,19 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
     })
 }
 
+fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
+    let mut args = BenchArgs::default();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("help") | Short('h') => return Ok(Command::Help),
+            Long("line") => args.line = Some(parser.value()?.string()?),
+            Long("json") => args.json = Some(PathBuf::from(parser.value()?)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Command::Bench(args))
+}
+
 fn one_of(parser: &mut lexopt::Parser, option: &str, known: &[&str]) -> Result<String> {
     let value = parser.value()?.string()?;
     if known.contains(&value.as_str()) {
@@ -202,6 +225,19 @@ mod tests {
         assert!(parse_words(&["test", "--driver", "rust"]).is_err());
         assert!(parse_words(&["run", "--kernel", "test"]).is_err());
         assert!(parse_words(&["soak", "--kernel", "test", "--driver", "c"]).is_err());
+    }
+
+    #[test]
+    fn a_benchmark_needs_neither_kernel_nor_driver() {
+        assert_eq!(
+            parse_words(&["bench"]).unwrap(),
+            Command::Bench(BenchArgs::default())
+        );
+        let Ok(Command::Bench(args)) = parse_words(&["bench", "--line", "insmod"]) else {
+            panic!("not a bench command");
+        };
+        assert_eq!(args.line.as_deref(), Some("insmod"));
+        assert!(parse_words(&["bench", "--kernel", "test"]).is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod bench;
 mod cargo_test;
 mod cli;
 mod console;
@@ -44,6 +45,7 @@ fn run() -> anyhow::Result<bool> {
     match command {
         cli::Command::Run(args) => main_job::run(&args),
         cli::Command::Test(args) => suites::run(&args),
+        cli::Command::Bench(args) => bench::run(&args),
         cli::Command::Help => {
             print!("{}", cli::USAGE);
             Ok(true)

@@ -70,6 +70,7 @@ pub fn measure(env: &Env, kernel: &Kernel, driver: Driver) -> Result<Numbers> {
         driver,
         machine: &Machine::with_one_device(),
         kunit: false,
+        files: &[],
     };
     let mut vm = Vm::boot(env, &boot)?;
     let numbers = job(&mut vm, driver);

@@ -35,6 +35,9 @@ pub struct Machine {
     /// Whether an Intel IOMMU stands before the devices: they then reach only what is mapped.
     #[serde(default)]
     pub iommu: bool,
+    /// Whether the machine's clock counts instructions, for benchmarks: one CPU, and far slower.
+    #[serde(default)]
+    pub counts_instructions: bool,
     /// What to add to the kernel's command line.
     #[serde(default)]
     pub kernel_arguments: String,

@@ -30,6 +30,26 @@ pub fn stage(job: &Path, env: &Env, kernel: &Kernel, driver: Driver) -> Result<(
     Ok(())
 }
 
+/// Copies files into `directory`, each under the name that comes with it.
+pub fn add(directory: &Path, files: &[(&str, PathBuf)]) -> Result<()> {
+    for (name, source) in files {
+        fs::create_dir_all(directory)?;
+        fs::copy(source, directory.join(name))
+            .with_context(|| format!("cannot copy {}", source.display()))?;
+    }
+    Ok(())
+}
+
+/// The C driver, a module of `kernel`.
+///
+/// # Errors
+///
+/// The kernel has none.
+pub fn c_driver(kernel: &Kernel) -> Result<PathBuf> {
+    let order = load_order(kernel, Driver::C)?;
+    order.last().cloned().context("no module")
+}
+
 /// The module files to load, each after all it depends on.
 fn load_order(kernel: &Kernel, driver: Driver) -> Result<Vec<PathBuf>> {
     let dep_file = kernel.modules.join("modules.dep");

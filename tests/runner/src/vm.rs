@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,8 @@ pub struct Boot<'a> {
     pub machine: &'a Machine,
     /// Whether loading the module runs its KUnit suites, which takes seconds.
     pub kunit: bool,
+    /// More files for the guest to find in /mnt/bench, each under its name there.
+    pub files: &'a [(&'a str, PathBuf)],
 }
 
 /// A running virtual machine.
@@ -80,6 +82,7 @@ impl Vm {
         let dir = Scratch::new("efa-vm-")?;
         let job = dir.path().join("job");
         stage::stage(&job, env, boot.kernel, boot.driver)?;
+        stage::add(&job.join("bench"), boot.files)?;
 
         let vefa = Vefa::start(&env.vefa, dir.path(), &boot.machine.devices)?;
         let mut shares = vec![
@@ -343,12 +346,10 @@ fn machine(command: &mut Command, boot: &Boot) -> Result<()> {
     command
         .args(["-nodefaults", "-no-reboot", "-display", "none"])
         .args([
-            "-accel",
-            accelerator()?,
             "-cpu",
             "max",
             "-smp",
-            &machine.cpus.unwrap_or(CPUS).to_string(),
+            &cpus(machine).to_string(),
             "-m",
             &format!("{memory}M"),
         ])
@@ -360,11 +361,23 @@ fn machine(command: &mut Command, boot: &Boot) -> Result<()> {
         .arg("-kernel")
         .arg(&boot.kernel.image)
         .args(["-append", &cmdline]);
+    match machine.counts_instructions {
+        // A nanosecond for each instruction.
+        true => command.args(["-accel", "tcg,thread=single", "-icount", "shift=0"]),
+        false => command.args(["-accel", accelerator()?]),
+    };
     if machine.iommu {
         // Before all devices that are to stand behind it. A vfio device needs to be told of every mapping.
         command.args(["-device", "intel-iommu,caching-mode=on"]);
     }
     Ok(())
+}
+
+fn cpus(machine: &Machine) -> u8 {
+    match machine.counts_instructions {
+        true => 1,
+        false => machine.cpus.unwrap_or(CPUS),
+    }
 }
 
 fn memory_mib(boot: &Boot) -> u32 {

@@ -152,6 +152,7 @@ impl Machines {
                 driver,
                 machine: &machine,
                 kunit: false,
+                files: &[],
             },
         )?;
         self.vm = Some((vm, driver, test.machine.clone()));

@@ -67,6 +67,7 @@ pub fn load(env: &Env, kernel: &Kernel, machine: &Machine) -> Result<(String, St
             driver: Driver::Rust,
             machine,
             kunit: true,
+            files: &[],
         },
     )?;
     let outcome = vm.call(&Request {

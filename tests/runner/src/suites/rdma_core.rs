@@ -124,6 +124,7 @@ fn run_on(
         driver,
         machine: &context.machine(suite.machine),
         kunit: false,
+        files: &[],
     };
     let mut vm = match Vm::boot(&context.env, &boot) {
         Ok(vm) => vm,

@@ -22,6 +22,7 @@ pub fn run(context: &mut Context, seconds: u64) {
         driver,
         machine: &machine,
         kunit: false,
+        files: &[],
     };
     let mut left = None;
     context.report.time(NAME, || {

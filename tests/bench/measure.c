@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The loops of the benchmarks: what Python is too slow for. The guest loads this as a library (tests/guest/meter.py),
+ * which prepares the requests.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+/* One system call, and what to do with its outcome. */
+struct step {
+	uint64_t request; /* for ioctl(); 0 stands for write() */
+	void *data;
+	uint64_t length; /* for write() */
+	const uint32_t *from; /* what the kernel answered, to be copied to a later request; or NULL */
+	uint32_t *to;
+	uint32_t *count; /* a word of the request that is counted up, modulo limit, after each call; or NULL */
+	uint32_t limit;
+	int32_t fd;
+};
+
+static int call(const struct step *step)
+{
+	long result = step->request ? ioctl(step->fd, step->request, step->data) :
+				      write(step->fd, step->data, step->length);
+
+	if (result < 0)
+		return -errno;
+	if (step->from)
+		*step->to = *step->from;
+	if (step->count)
+		*step->count = (*step->count + 1) % step->limit;
+	return 0;
+}
+
+/*
+ * Does all steps so often. Returns by how much the time stamp counter advanced meanwhile, less two for each round of
+ * spin() in another process, or the negative errno of the first call that failed.
+ */
+int64_t measure(const struct step *steps, uint32_t number, uint32_t rounds, const volatile uint64_t *spins)
+{
+	uint64_t spun = *spins, start = __rdtsc();
+
+	for (uint32_t round = 0; round < rounds; round++)
+		for (uint32_t i = 0; i < number; i++) {
+			int error = call(&steps[i]);
+
+			if (error)
+				return error;
+		}
+	return __rdtsc() - start - 2 * (*spins - spun);
+}
+
+/* Counts up for ever, two instructions a round. */
+void spin(uint64_t *spins)
+{
+	for (;;)
+		asm volatile("1: incq %0\n\tjmp 1b" : "+m"(*spins));
+}
+
+/* Two instructions a round, and returns by how much the time stamp counter advanced. */
+uint64_t calibrate(uint64_t rounds)
+{
+	uint64_t start = __rdtsc();
+
+	asm volatile("1: decq %0\n\tjnz 1b" : "+r"(rounds) : : "cc");
+	return __rdtsc() - start;
+}
