@@ -6,43 +6,21 @@
 //! applications create the same address handle again and again. So all address handles of one
 //! (PD, GID) share one entry here, and with it one address handle of the device.
 //!
-//! Two counts, since a reference to a usable address handle and a reference to an entry's memory
-//! are different things. `users` is above zero only while the device's AH is valid and used; it
-//! is read without a lock. The memory is counted by the hash table's nodes.
-//!
-//! ```text
-//!                    CREATE_AH ok                    last user leaves, DESTROY_AH ok
-//!           Empty ------------------> Live(users > 0) ------------------------> Dead
-//!             |                        |         ^                               ^
-//!             | CREATE_AH failed       | DESTROY | next user                     |
-//!             |                        | failed  | (no command)                  |
-//!             |                        v         |     PD freed, DESTROY_AH ok   |
-//!             |                      Live(users == 0, parked) -------------------+
-//!             +------------------------------------------------------------------+
-//! ```
-//!
-//! Rules that the order of steps rests on:
-//!
-//! - The entry's mutex is held over each command for its key, so that the device never sees two
-//!   at once.
-//! - `users` leaves zero, and comes to zero, only under the mutex. A hit needs no mutex: it adds
-//!   a user where there is one.
-//! - An entry is `Dead`, and out of the table, before its mutex is released. Whoever waited for
-//!   the mutex then starts again, and finds or inserts another entry.
-//! - `parked` and an entry's mutex are never held together, and `parked` over no command.
+//! How is in [`protocol`]; what it asks of the device and tells of itself is here. Both name
+//! nothing but what a program of the host can give them as well, so that the same source is also
+//! tried there, in every order in which threads can meet.
+
+mod protocol;
+
+pub(crate) use self::protocol::{AhCache, AhRef, Entry};
 
 use kernel::{
-    fmt, new_mutex,
-    prelude::*,
-    sync::{
-        atomic::{ordering::Relaxed, Atomic},
-        Mutex, //
-    },
+    fmt,
+    prelude::*, //
 };
 use rdma::{
     attr::Gid,
-    count::Count,
-    rhashtable::{Chain, Key, NodeRef, Table}, //
+    rhashtable::Key, //
 };
 
 /// A protection domain of the device.
@@ -63,7 +41,7 @@ impl fmt::Display for PdId {
 }
 
 /// The device commands that the cache needs.
-pub(crate) trait AhCommands {
+pub(crate) trait AhCommands: Observer {
     /// Whether objects of this reset generation are still alive on the device.
     fn is_current(&self, generation: u32) -> bool;
 
@@ -74,198 +52,45 @@ pub(crate) trait AhCommands {
     fn destroy_ah(&self, pd: PdId, ah: u16) -> Result;
 }
 
-/// What an entry's key stands for on the device. Guarded by the entry's mutex.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// There is no AH yet.
-    Empty,
-    /// There is one, with the number in [`Entry::ah`].
-    Live,
-    /// There is none any more; the entry is not in the table.
-    Dead,
+/// Somebody who is told what happens in the cache.
+pub(crate) trait Observer {
+    /// When a command was sent; `()` for an observer that measures no time.
+    type Start;
+
+    /// Called before a command is sent.
+    fn start(&self) -> Self::Start;
+
+    /// Called when something happened to `entry`: also for each hit, and for others than hits
+    /// with the entry's mutex held.
+    fn observe(&self, entry: &Entry, event: Event<Self::Start>);
 }
 
-/// All address handles of one (PD, GID).
-#[pin_data]
-struct Entry {
-    pd: PdId,
-    gid: Gid,
-    users: Count,
-    /// Written under the mutex before `users` leaves zero; readable for users.
-    ah: Atomic<u32>,
-    #[pin]
-    state: Mutex<State>,
-}
-
-impl Entry {
-    fn new(pd: PdId, gid: Gid) -> impl PinInit<Self> {
-        pin_init!(Self {
-            pd,
-            gid,
-            users: Count::new(0),
-            ah: Atomic::new(0),
-            state <- new_mutex!(State::Empty, "efa_ah_cache_entry"),
-        })
-    }
-
-    /// The device's AH number.
-    fn ah(&self) -> u16 {
-        // CAST: Only `AhCache::join` writes it, from a `u16`.
-        self.ah.load(Relaxed) as u16
-    }
-}
-
-/// A use of the device's AH, to be given back with [`AhCache::put`].
-pub(crate) struct AhRef(NodeRef<Entry>);
-
-impl AhRef {
-    /// The device's AH number.
-    pub(crate) fn ah(&self) -> u16 {
-        self.0.ah()
-    }
-}
-
-/// The cache of one device.
-#[pin_data]
-pub(crate) struct AhCache {
-    #[pin]
-    table: Table<Entry>,
-    /// Entries that the device refused to destroy, each on behalf of its protection domain.
-    #[pin]
-    parked: Mutex<Chain<Entry>>,
-}
-
-impl AhCache {
-    /// Creates an empty cache.
-    pub(crate) fn new() -> impl PinInit<Self, Error> {
-        try_pin_init!(Self {
-            table <- Table::new(),
-            parked <- new_mutex!(Chain::new(), "efa_ah_cache_parked"),
-        })
-    }
-
-    /// Makes the caller a user of the device's AH for (`pd`, `gid`), creating it if need be.
-    ///
-    /// # Errors
-    ///
-    /// - `ENOMEM` when an entry cannot be allocated.
-    /// - What CREATE_AH fails with; nothing is left behind then.
-    pub(crate) fn get(&self, cmds: &impl AhCommands, pd: PdId, gid: &Gid) -> Result<AhRef> {
-        let key = key(pd, gid);
-        loop {
-            let entry = match self.table.get(&key) {
-                Some(entry) => entry,
-                None => self.table.get_or_insert(&key, Entry::new(pd, *gid))?,
-            };
-            if entry.users.inc_unless_zero() || self.join(cmds, &entry)? {
-                return Ok(AhRef(entry));
-            }
-        }
-    }
-
-    /// Makes the caller a user of an entry that had none when it looked.
-    ///
-    /// Returns false when the entry died meanwhile.
-    fn join(&self, cmds: &impl AhCommands, entry: &NodeRef<Entry>) -> Result<bool> {
-        let mut state = entry.state.lock();
-        match *state {
-            State::Dead => return Ok(false),
-            // Another thread was first, or nobody uses the AH and it is parked.
-            State::Live if entry.users.inc_unless_zero() => return Ok(true),
-            State::Live => {}
-            State::Empty => match cmds.create_ah(entry.pd, &entry.gid) {
-                Ok(ah) => {
-                    entry.ah.store(ah.into(), Relaxed);
-                    *state = State::Live;
-                }
-                Err(e) => {
-                    self.bury(entry, &mut state);
-                    return Err(e);
-                }
-            },
-        }
-        entry.users.publish();
-        Ok(true)
-    }
-
-    /// Ends a use. The last one destroys the device's AH.
-    ///
-    /// This cannot fail: an AH that the device refuses to destroy is parked until the next
-    /// [`AhCache::get`] for its key, or until [`AhCache::release_pd`].
-    pub(crate) fn put(&self, cmds: &impl AhCommands, ah: AhRef) {
-        let AhRef(entry) = ah;
-        if entry.users.dec_unless_one() {
-            return;
-        }
-        let mut state = entry.state.lock();
-        if !entry.users.dec_and_test() || self.destroy(cmds, &entry, &mut state).is_ok() {
-            return;
-        }
-        // Until the caller is back its PD cannot be freed, so nobody misses the entry in between.
-        drop(state);
-        self.parked.lock().push(entry);
-    }
-
-    /// Destroys what is left of a protection domain without users, before it is freed.
-    ///
-    /// # Errors
-    ///
-    /// What DESTROY_AH fails with: the device still has an AH of this PD, so DEALLOC_PD must not
-    /// be sent. Calling again retries.
-    pub(crate) fn release_pd(&self, cmds: &impl AhCommands, pd: PdId) -> Result {
-        // Taken out first: commands for this PD must not hold up what others park or free.
-        let mut own = self.take_parked(pd);
-        let mut result = Ok(());
-        while let Some(entry) = own.pop() {
-            if let Err(e) = self.retire(cmds, &entry) {
-                result = Err(e);
-                self.parked.lock().push(entry);
-            }
-        }
-        result
-    }
-
-    /// Takes the parked entries of a protection domain.
-    fn take_parked(&self, pd: PdId) -> Chain<Entry> {
-        let mut parked = self.parked.lock();
-        let (mut own, mut others) = (Chain::new(), Chain::new());
-        while let Some(entry) = parked.pop() {
-            if entry.pd == pd {
-                own.push(entry);
-            } else {
-                others.push(entry);
-            }
-        }
-        *parked = others;
-        own
-    }
-
-    /// Destroys the AH of an entry that was parked.
-    fn retire(&self, cmds: &impl AhCommands, entry: &NodeRef<Entry>) -> Result {
-        let mut state = entry.state.lock();
-        match *state {
-            // It was used again after it was parked.
-            State::Live if entry.users.read() > 0 => Err(EBUSY),
-            State::Live => self.destroy(cmds, entry, &mut state),
-            State::Empty | State::Dead => Ok(()),
-        }
-    }
-
-    /// Destroys the AH of an entry without users.
-    fn destroy(&self, cmds: &impl AhCommands, entry: &NodeRef<Entry>, state: &mut State) -> Result {
-        // A reset has destroyed it already, and its number may be somebody else's by now.
-        if cmds.is_current(entry.pd.generation) {
-            cmds.destroy_ah(entry.pd, entry.ah())?;
-        }
-        self.bury(entry, state);
-        Ok(())
-    }
-
-    /// Takes a locked entry without users and without an AH out of the table.
-    fn bury(&self, entry: &NodeRef<Entry>, state: &mut State) {
-        *state = State::Dead;
-        self.table.remove(entry);
-    }
+/// Something that happened in the cache.
+///
+/// An [`AhCache::get`] that succeeds ends with `Hit`, `Joined`, `Reused` or `Created`.
+pub(crate) enum Event<S> {
+    /// The caller became one more user, without the mutex.
+    Hit,
+    /// There is no AH for the key: CREATE_AH is sent next.
+    Miss,
+    /// Another thread created the AH while the caller waited for the mutex.
+    Joined,
+    /// The entry died while the caller waited for the mutex: it looks the key up again.
+    Restarted,
+    /// A parked AH has a user again; no command was sent.
+    Reused,
+    /// CREATE_AH succeeded; the caller is the first user.
+    Created(S),
+    /// CREATE_AH failed; the entry is gone.
+    CreateFailed(S, Error),
+    /// DESTROY_AH succeeded, after the last user left or as the PD is freed; the entry is gone.
+    Destroyed(S),
+    /// DESTROY_AH failed; the entry is parked.
+    DestroyFailed(S, Error),
+    /// A device reset had ended the AH before its last user left; the entry is gone.
+    Outlived,
+    /// What was just destroyed or outlived had been parked, and its PD is being freed.
+    Retired,
 }
 
 /// The key of a (PD, GID) in one reset generation.

@@ -6,6 +6,7 @@
 
 mod admin;
 mod ah_cache;
+mod ah_watch;
 mod device;
 mod driver;
 mod hw;

@@ -5,7 +5,7 @@
 //! Each test names, after "Broken by", a one-line change that makes it fail; the same changes are in
 //! `tests/mutations/ah_cache.toml`, where `make test-full` tries them.
 
-use super::{AhCommands, PdId};
+use super::{AhCommands, Entry, Event, Observer, PdId};
 use kernel::{
     prelude::*,
     sync::{
@@ -108,6 +108,14 @@ impl AhCommands for Device {
         self.destroyed.add(1, Relaxed);
         Ok(())
     }
+}
+
+impl Observer for Device {
+    type Start = ();
+
+    fn start(&self) {}
+
+    fn observe(&self, _entry: &Entry, _event: Event<()>) {}
 }
 
 /// A cache and its device, shared with other threads.

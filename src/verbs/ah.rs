@@ -49,14 +49,7 @@ fn try_create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr, udata: &Udata<'_>) -> Re
         return Err(EINVAL);
     };
 
-    let ah = dev.ah_cache.get(dev, pd.id, &gid).inspect_err(|error| {
-        ratelimited!(dev_err!(
-            dev.pdev,
-            "create_ah: PD {}, GID {gid}: {error:?} ({})\n",
-            pd.id,
-            explain(*error)
-        ))
-    })?;
+    let ah = dev.ah_cache.get(dev, pd.id, &gid)?;
     let ah = ScopeGuard::new_with_data(ah, |ah| dev.ah_cache.put(dev, ah));
 
     udata.respond(&IbvCreateAhResp {
@@ -70,15 +63,4 @@ fn try_create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr, udata: &Udata<'_>) -> Re
 /// Destroys an address handle. The last use of the device's destroys that.
 pub(crate) fn destroy(dev: &Device<'_>, ah: Ah) {
     dev.ah_cache.put(dev, ah.0);
-}
-
-/// What a person can do about a failure.
-fn explain(error: Error) -> &'static str {
-    if error == EINVAL {
-        "the device refuses this address: is it the GID of an EFA device that can be reached?"
-    } else if error == ENOMEM {
-        "out of memory, or the device is out of address handles: destroy some"
-    } else {
-        "the device did not execute the command: see the messages of its admin queue"
-    }
 }
