@@ -30,6 +30,7 @@ pub mod ratelimit;
 pub mod rhashtable;
 pub mod stats;
 pub mod sync;
+pub mod tracepoint;
 pub mod udata;
 pub mod umem;
 pub mod uverbs;
