@@ -12,6 +12,7 @@ mod driver;
 mod hw;
 mod page_list;
 mod quarantine;
+mod trace;
 mod uapi;
 mod users;
 mod verbs;

@@ -10,9 +10,12 @@ use super::{
     ring::Cursor,
     stats::Stats, //
 };
-use crate::hw::{
-    aenq::*,
-    regs::*, //
+use crate::{
+    hw::{
+        aenq::*,
+        regs::*, //
+    },
+    trace, //
 };
 use kernel::{
     device::{
@@ -148,6 +151,7 @@ impl Aenq {
     fn handle(&self, entry: &AdminAenqEntry) {
         let header = &entry.aenq_common_desc;
         let (group, syndrome) = (header.group, header.syndrome);
+        trace::efa_aenq(&self.dev, group, syndrome);
         match group {
             ADMIN_KEEP_ALIVE => self.stats.keep_alive_rcvd.inc(),
             ADMIN_FATAL_ERROR => rdma::ratelimited!(dev_err!(

@@ -26,6 +26,7 @@ use crate::{
         aenq::*,
         regs::*, //
     },
+    trace,
     users::{
         Use,
         Users, //
@@ -137,7 +138,7 @@ impl EventRing {
             let Ok(Some(entry)) = self.read(position.cursor) else {
                 break;
             };
-            self.handle(&entry);
+            self.handle(eqn, &entry);
             position.cursor.advance();
         }
         if position.open {
@@ -163,8 +164,11 @@ impl EventRing {
         ))
     }
 
-    fn handle(&self, entry: &AdminEqe) {
-        if entry.common & ADMIN_EQE_EVENT_TYPE_MASK != ADMIN_EQE_EVENT_TYPE_COMPLETION {
+    fn handle(&self, eqn: u16, entry: &AdminEqe) {
+        let kind = entry.common & ADMIN_EQE_EVENT_TYPE_MASK;
+        let number = entry.u.cqn;
+        trace::efa_eq(&self.dev, eqn, kind, number);
+        if kind != ADMIN_EQE_EVENT_TYPE_COMPLETION {
             self.stats.unknown_events.inc();
             rdma::ratelimited!(dev_err!(
                 self.dev,
@@ -173,7 +177,6 @@ impl EventRing {
             ));
             return;
         }
-        let number = entry.u.cqn;
         if !self.subscribers.with(number, Notifier::notify) {
             // One that was destroyed with an event on its way is no fault.
             self.stats.unknown_events.inc();

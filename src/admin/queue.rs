@@ -39,9 +39,12 @@ use super::{
         MAX_PAYLOAD, //
     }, //
 };
-use crate::hw::{
-    admin::*,
-    regs::*, //
+use crate::{
+    hw::{
+        admin::*,
+        regs::*, //
+    },
+    trace, //
 };
 use kernel::{
     device::{
@@ -268,9 +271,13 @@ impl AdminQueue {
             };
             rdma::ratelimited!(dev_err!(self.dev, "{call} was not sent: {reason}\n"))
         })?;
-        let entry = self.wait(call, issued)?;
+        let start = Instant::now();
+        let entry = self.wait(call, issued, start).inspect_err(|_| {
+            trace::efa_admin_timeout(&self.dev, issued.id, call.opcode, start);
+        })?;
 
         let status = entry.acq_common_descriptor.status;
+        trace::efa_admin_complete(&self.dev, issued.id, call.opcode, status, start);
         status_to_result(status).inspect_err(|_| self.log_status(call, issued, status))?;
         Ok(entry)
     }
@@ -326,16 +333,21 @@ impl AdminQueue {
             *place = buffer;
         }
         state.submissions.push(issued.id, opcode, flags, payload)?;
+        trace::efa_admin_submit(&self.dev, issued.id, opcode);
         self.registers
             .write(AQ_PROD_DB::zeroed().with_producer(state.submissions.count()));
         self.stats.submitted_cmds.inc();
         Ok(issued)
     }
 
-    /// Waits for the completion of a command.
-    fn wait(&self, call: &Call<'_>, issued: Issued) -> Result<AdminAcqEntry> {
+    /// Waits for the completion of a command that was given to the device at `start`.
+    fn wait(
+        &self,
+        call: &Call<'_>,
+        issued: Issued,
+        start: Instant<Monotonic>,
+    ) -> Result<AdminAcqEntry> {
         let wake = self.wake.get(issued.slot).ok_or(EINVAL)?;
-        let start = Instant::<Monotonic>::now();
         loop {
             let woken = wake.wait_timeout(SLICE_MS);
             if let Some(entry) = self.collect(issued.slot) {

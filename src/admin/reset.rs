@@ -3,7 +3,10 @@
 //! Device reset, and what the device tells in registers before its queues run.
 
 use super::mmio::Registers;
-use crate::hw::regs::*;
+use crate::{
+    hw::regs::*,
+    trace, //
+};
 use kernel::{
     device::Device,
     prelude::*,
@@ -45,6 +48,14 @@ const POLL_INTERVAL_MAX: Delta = Delta::from_millis(10);
 /// * `EINVAL`: it tells no reset timeout.
 /// * `ETIME`: it does not answer, or the reset took too long.
 pub(crate) fn reset(dev: &Device, registers: &Registers, reason: Reason) -> Result {
+    let start = Instant::now();
+    let result = try_reset(dev, registers, reason);
+    let errno = result.map_or_else(Error::to_errno, |()| 0);
+    trace::efa_reset(dev, reason as u32, errno, start);
+    result
+}
+
+fn try_reset(dev: &Device, registers: &Registers, reason: Reason) -> Result {
     check_ready(dev, registers)?;
     let timeout_units = registers.read::<CAPS>()?.reset_timeout().get();
     if timeout_units == 0 {
