@@ -61,6 +61,8 @@ pub struct Config {
     pub subsystem_device_id: u16,
     /// MSI-X vectors, the management vector included.
     pub num_vectors: u16,
+    /// Number of the BAR that holds the MSI-X table and its pending bits.
+    pub msix_bar: u8,
     /// Number of the BAR that holds the doorbells.
     pub db_bar: u8,
     /// Whether that BAR is there at all.
@@ -180,6 +182,7 @@ impl Default for Config {
             device_id: 0xefa2,
             subsystem_device_id: 0xefa2,
             num_vectors: 33,
+            msix_bar: 0,
             db_bar: 4,
             has_db_bar: true,
             db_bar_size: 1 << 20,

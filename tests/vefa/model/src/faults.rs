@@ -13,6 +13,8 @@ use crate::names::{Opcode, Status};
 pub enum FaultAction {
     /// The command is not executed, and completes with `status`.
     Status,
+    /// The command is executed, and completes with `status` all the same.
+    Deny,
     /// The completion comes `ms` milliseconds later.
     Delay,
     /// The command is executed, and never completes.
@@ -45,7 +47,7 @@ pub struct FaultRequest {
     pub count: u32,
     /// What happens to them.
     pub action: FaultAction,
-    /// For [`FaultAction::Status`].
+    /// For [`FaultAction::Status`] and [`FaultAction::Deny`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
     /// For [`FaultAction::Delay`], in milliseconds.
@@ -80,6 +82,8 @@ pub(crate) struct Effects {
     pub names: Vec<FaultAction>,
     /// Complete with this status, and do not execute.
     pub status: Option<Status>,
+    /// Execute, then complete with this status.
+    pub denial: Option<Status>,
     /// Complete this much later.
     pub delay: Option<Duration>,
     /// Bad entries to write before the right completion.
@@ -122,8 +126,9 @@ impl FaultPlan {
         if request.nth == 0 {
             return Err("nth counts from 1".to_owned());
         }
-        if (request.action == FaultAction::Status) != request.status.is_some() {
-            return Err("`status` goes with the action `status`".to_owned());
+        let has_status = matches!(request.action, FaultAction::Status | FaultAction::Deny);
+        if has_status != request.status.is_some() {
+            return Err("`status` goes with the actions `status` and `deny`".to_owned());
         }
         if (request.action == FaultAction::Delay) != request.ms.is_some() {
             return Err("`ms` goes with the action `delay`".to_owned());
@@ -170,6 +175,7 @@ impl Effects {
         self.names.push(request.action);
         match request.action {
             FaultAction::Status => self.status = request.status,
+            FaultAction::Deny => self.denial = request.status,
             FaultAction::Delay => self.delay = request.ms.map(Duration::from_millis),
             FaultAction::DropCompletion => self.drop_completion = true,
             FaultAction::DropInterrupt => self.drop_interrupt = true,

@@ -142,7 +142,11 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             (Err(breach), _) => Err(Refusal::breach(Status::MalformedRequest, breach)),
             (Ok(_), Some(Status::Success)) => Ok(Answer::default()),
             (Ok(_), Some(status)) => Err(status.into()),
-            (Ok(command), None) => self.execute(&command),
+            (Ok(command), None) => self.execute(&command).and_then(|answer| {
+                effects
+                    .denial
+                    .map_or(Ok(answer), |status| Err(status.into()))
+            }),
         };
         let (status, data) = match outcome {
             Ok(answer) => {

@@ -19,7 +19,7 @@ pub const REGION_COUNT: u32 = 9;
 const REGION_CONFIG: u32 = 7;
 
 const LLQ_BAR: u8 = 2;
-/// Where the MSI-X structures are in BAR 0, behind the registers. A page of table has 256 entries.
+/// Where the MSI-X structures are in their BAR; in BAR 0 that is behind the registers. A page of table has 256 entries.
 const MSIX_TABLE: u64 = 0x2000;
 const MSIX_PBA: u64 = 0x3000;
 
@@ -271,7 +271,7 @@ fn function(config: &Config) -> Function {
     }
     let msix = Msix {
         vectors: config.num_vectors,
-        bar: 0,
+        bar: config.msix_bar.into(),
         table: MSIX_TABLE,
         pba: MSIX_PBA,
     };

@@ -143,6 +143,7 @@ impl Config {
                 self.subsystem_device_id == new.subsystem_device_id,
             ),
             ("num_vectors", self.num_vectors == new.num_vectors),
+            ("msix_bar", self.msix_bar == new.msix_bar),
             ("db_bar", self.db_bar == new.db_bar),
             ("has_db_bar", self.has_db_bar == new.has_db_bar),
             ("db_bar_size", self.db_bar_size == new.db_bar_size),

@@ -52,6 +52,19 @@ fn a_refused_destroy_ah_leaves_the_ah_live() {
 }
 
 #[test]
+fn a_denied_destroy_ah_is_carried_out_all_the_same() {
+    let mut driver = Driver::default_up();
+    let pd = driver.alloc_pd().unwrap();
+    let ah = driver.create_ah(pd, gid(1)).unwrap();
+    driver.control(json!({
+        "op": "fault", "command": "destroy_ah", "action": "deny", "status": "unknown_error"
+    }));
+    assert_eq!(driver.destroy_ah(pd, ah), Err(Status::UnknownError));
+    assert_eq!(driver.live("ah"), 0);
+    assert_eq!(driver.broken(), []);
+}
+
+#[test]
 fn a_delayed_completion_comes_when_it_is_due() {
     let mut driver =
         scripted(json!({"op": "fault", "command": "alloc_pd", "action": "delay", "ms": 30}));
