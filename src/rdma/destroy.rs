@@ -22,50 +22,36 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Finds out from the private part of a call that destroys an object.
+    /// Finds out from the private part of a call that destroys an object, and from the object.
     ///
     /// # Safety
     ///
-    /// `udata` is null, or the `driver_udata` member of a `struct uverbs_attr_bundle`.
-    pub(crate) unsafe fn of_call(udata: *mut bindings::ib_udata) -> Self {
-        if udata.is_null() {
+    /// - `udata` is null, or the `driver_udata` member of a `struct uverbs_attr_bundle`.
+    /// - `uobject` is null, or what user space knows the object as, which the core keeps others
+    ///   from using meanwhile.
+    pub(crate) unsafe fn new(
+        udata: *mut bindings::ib_udata,
+        uobject: *mut bindings::ib_uobject,
+    ) -> Self {
+        if udata.is_null() || uobject.is_null() {
+            return Self::Cleanup;
+        }
+        // A context has an object in its list from when the creating call succeeded. What that
+        // call looks like when it fails late differs from place to place in the core.
+        // SAFETY: By the safety requirements the object is valid, and nobody else adds it to a
+        // list or takes it out.
+        if !unsafe { is_in_list(&raw const (*uobject).list) } {
             return Self::Cleanup;
         }
         // SAFETY: By the safety requirements this is the structure around `udata`.
         Self::of_bundle(unsafe { &*udata::bundle(udata) })
     }
 
-    /// The same for an object whose creating call may have no private part, and so look like one
-    /// that destroys it.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::of_call`]; and `uobject` is what user space knows the object as, which the core
-    /// keeps others from using meanwhile.
-    pub(crate) unsafe fn of_call_and_object(
-        udata: *mut bindings::ib_udata,
-        uobject: *mut bindings::ib_uobject,
-    ) -> Self {
-        // SAFETY: By the safety requirements the object is valid, and nobody else adds it to a
-        // list or takes it out.
-        let is_listed = unsafe { is_in_list(&raw const (*uobject).list) };
-        // A context has an object in its list from when the creating call succeeded.
-        if !is_listed {
-            return Self::Cleanup;
-        }
-        // SAFETY: As required here.
-        unsafe { Self::of_call(udata) }
-    }
-
+    /// Finds out from the call whether a process makes it. A bundle of the core's own is empty.
     fn of_bundle(bundle: &Bundle) -> Self {
-        // The core does not set `ucore` and `uobject` for an ioctl.
+        // The core does not set `ucore` for an ioctl, unless that carries a write.
         let is_ioctl = !bundle.method_elm.is_null();
-        let is_system_call = is_ioctl || bundle.ucore.inlen != 0;
-        // No method that destroys an object has a private part; each that creates one has.
-        let is_creation = (!is_ioctl && !bundle.uobject.is_null())
-            || bundle.driver_udata.inlen != 0
-            || bundle.driver_udata.outlen != 0;
-        if is_system_call && !is_creation {
+        if is_ioctl || bundle.ucore.inlen != 0 {
             Self::Request
         } else {
             Self::Cleanup
@@ -90,30 +76,51 @@ mod tests {
     use super::*;
     use core::ptr;
 
-    fn of(change: impl FnOnce(&mut Bundle)) -> Reason {
+    /// The reason for a bundle, and an object that a context has in its list or has not.
+    fn of(is_listed: bool, change: impl FnOnce(&mut Bundle)) -> Reason {
         let mut bundle = Bundle::default();
         change(&mut bundle);
-        // SAFETY: It is a member of a bundle, of which only the header is looked at.
-        unsafe { Reason::of_call(&raw mut bundle.driver_udata) }
+        let mut object = bindings::ib_uobject::default();
+        let mut head = bindings::list_head::default();
+        let own = &raw mut object.list;
+        object.list.next = if is_listed { &raw mut head } else { own };
+        // SAFETY: Both are valid, and nobody else knows of them; only the header of the bundle is
+        // looked at.
+        unsafe { Reason::new(&raw mut bundle.driver_udata, &raw mut object) }
     }
 
     #[test]
     fn a_bundle_of_the_cores_own_is_cleanup() {
-        assert_eq!(of(|_| ()), Reason::Cleanup);
-        // SAFETY: Null is allowed.
-        assert_eq!(unsafe { Reason::of_call(ptr::null_mut()) }, Reason::Cleanup);
+        assert_eq!(of(true, |_| ()), Reason::Cleanup);
+    }
+
+    #[test]
+    fn without_a_call_or_an_object_of_user_space_it_is_cleanup() {
+        let mut bundle = Bundle {
+            method_elm: ptr::dangling(),
+            ..Default::default()
+        };
+        let mut object = bindings::ib_uobject::default();
+        // SAFETY: Null is allowed, and the others are valid.
+        let (no_call, no_object) = unsafe {
+            (
+                Reason::new(ptr::null_mut(), &raw mut object),
+                Reason::new(&raw mut bundle.driver_udata, ptr::null_mut()),
+            )
+        };
+        assert_eq!((no_call, no_object), (Reason::Cleanup, Reason::Cleanup));
     }
 
     #[test]
     fn ioctl_and_write_are_requests() {
-        let ioctl = of(|bundle| bundle.method_elm = ptr::dangling());
-        let write = of(|bundle| bundle.ucore.inlen = 8);
+        let ioctl = of(true, |bundle| bundle.method_elm = ptr::dangling());
+        let write = of(true, |bundle| bundle.ucore.inlen = 8);
         assert_eq!((ioctl, write), (Reason::Request, Reason::Request));
     }
 
     #[test]
     fn what_an_ioctl_leaves_unset_does_not_count() {
-        let reason = of(|bundle| {
+        let reason = of(true, |bundle| {
             bundle.method_elm = ptr::dangling();
             bundle.uobject = ptr::dangling_mut();
             bundle.ucore.inlen = usize::MAX;
@@ -122,34 +129,29 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_creates_and_fails_late_is_cleanup() {
-        let ioctl = of(|bundle| {
+    fn a_write_in_an_ioctl_is_a_request_with_a_private_part_too() {
+        let reason = of(true, |bundle| {
             bundle.method_elm = ptr::dangling();
-            bundle.driver_udata.inlen = 8;
-        });
-        let write = of(|bundle| {
             bundle.ucore.inlen = 8;
-            bundle.uobject = ptr::dangling_mut();
+            bundle.driver_udata.inlen = 8;
+            bundle.driver_udata.outlen = 8;
         });
-        assert_eq!((ioctl, write), (Reason::Cleanup, Reason::Cleanup));
+        assert_eq!(reason, Reason::Request);
     }
 
     #[test]
     fn an_object_that_no_context_has_yet_is_cleanup() {
-        for (is_listed, expected) in [(true, Reason::Request), (false, Reason::Cleanup)] {
-            let mut bundle = Bundle {
-                method_elm: ptr::dangling(),
-                ..Default::default()
-            };
-            let mut object = bindings::ib_uobject::default();
-            let mut head = bindings::list_head::default();
-            let own = &raw mut object.list;
-            object.list.next = if is_listed { &raw mut head } else { own };
-            // SAFETY: Both are valid, and nobody else knows of them.
-            let reason = unsafe {
-                Reason::of_call_and_object(&raw mut bundle.driver_udata, &raw mut object)
-            };
-            assert_eq!(reason, expected);
-        }
+        // As calls that create look in which the core gives the object up: an ioctl with a private
+        // part, one whose private part the core has cleared, and a write.
+        let ioctl = of(false, |bundle| {
+            bundle.method_elm = ptr::dangling();
+            bundle.driver_udata.inlen = 8;
+        });
+        let cleared = of(false, |bundle| bundle.method_elm = ptr::dangling());
+        let write = of(false, |bundle| {
+            bundle.ucore.inlen = 8;
+            bundle.uobject = ptr::dangling_mut();
+        });
+        assert_eq!([ioctl, cleared, write], [Reason::Cleanup; 3]);
     }
 }

@@ -158,6 +158,7 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
     }
     ib_cq {
         device,
+        uobject,
         comp_handler,
         cq_context,
         cqe,
@@ -210,6 +211,7 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         pd,
         send_cq,
         recv_cq,
+        uobject,
         qp_context,
         qp_num,
         qp_type,

@@ -141,6 +141,7 @@ static const struct rdma_shim_layout layouts[] = {
 
 	SIZE(ib_cq),
 	OFFSET(ib_cq, device),
+	OFFSET(ib_cq, uobject),
 	OFFSET(ib_cq, comp_handler),
 	OFFSET(ib_cq, cq_context),
 	OFFSET(ib_cq, cqe),
@@ -193,6 +194,7 @@ static const struct rdma_shim_layout layouts[] = {
 	OFFSET(ib_qp, pd),
 	OFFSET(ib_qp, send_cq),
 	OFFSET(ib_qp, recv_cq),
+	OFFSET(ib_qp, uobject),
 	OFFSET(ib_qp, qp_context),
 	OFFSET(ib_qp, qp_num),
 	OFFSET(ib_qp, qp_type),

@@ -16,7 +16,7 @@ MANDATORY = 1
 HEADER = 24
 DRIVER_NAMESPACE = 1 << 12
 
-CQ, QP, MR, COMP_CNTR = 3, 4, 7, 19
+DEVICE, CQ, QP, MR, COMP_CNTR = 0, 3, 4, 7, 19
 UHW_IN, UHW_OUT = DRIVER_NAMESPACE, DRIVER_NAMESPACE + 1
 
 
@@ -95,6 +95,15 @@ class Message:
 def call(fd, obj, method, attributes):
     """Calls a method; what Message says."""
     return Message(obj, method, attributes).send(fd)
+
+
+def write(context, request, core, private=b""):
+    """Sends a request that write() takes, and has an answer, by ioctl(), which takes it all the same."""
+    # Such a request begins with the address of its answer, which does not count here.
+    attributes = [(0, bytes(8) + request.core.pack(**core)), (1, Out(request.answer.size)), (2, Const(request.number))]
+    if private:
+        attributes.append((UHW_IN, private))
+    call(context.fd, DEVICE, 0, attributes)
 
 
 def buffer(address, length, kind=1, fd=-1, flags=0):

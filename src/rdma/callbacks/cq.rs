@@ -117,10 +117,13 @@ impl<P: CompletionQueues> Callbacks<P> {
         cq: *mut bindings::ib_cq,
         udata: *mut bindings::ib_udata,
     ) -> c_int {
-        // SAFETY: `cq` is valid, and its device was set when it was created.
-        let ibdev = unsafe { (*cq).device };
-        // SAFETY: `udata` is null or that of the running call, by the core's promises.
-        if unsafe { Reason::of_call(udata) } == Reason::Request {
+        // SAFETY: `cq` is valid, and its device and its user object were set when it was created.
+        let (ibdev, uobject) = unsafe { ((*cq).device, (*cq).uobject) };
+        // CAST: The core allocates each kind of user object by size, as an `ib_uobject` and more.
+        // SAFETY: `udata` is null or that of the running call, and `uobject` what the core
+        // destroys `cq` with, by the core's promises.
+        let reason = unsafe { Reason::new(udata, uobject.cast()) };
+        if reason == Reason::Request {
             // SAFETY: `cq` was created, and is not destroyed during the borrow.
             let data = unsafe { &CqObject::<P>::data(cq).mapped.data };
             // SAFETY: This is a callback of `ibdev`.

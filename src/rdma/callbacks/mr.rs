@@ -132,7 +132,7 @@ impl<P: MemoryRegions> Callbacks<P> {
         let (ibdev, uobject) = unsafe { ((*mr).device, *(*mr).__bindgen_anon_1.uobject) };
         // SAFETY: All memory regions are those of user space: `udata` and `uobject` are what the
         // core destroys this one with.
-        let reason = unsafe { Reason::of_call_and_object(udata, uobject) };
+        let reason = unsafe { Reason::new(udata, uobject) };
         if reason == Reason::Request {
             // SAFETY: `mr` was registered, and nobody else destroys it.
             let data = unsafe { MrObject::<P>::data(mr) };

@@ -168,10 +168,13 @@ impl<P: QueuePairs> Callbacks<P> {
         qp: *mut bindings::ib_qp,
         udata: *mut bindings::ib_udata,
     ) -> c_int {
-        // SAFETY: `qp` is valid, and its device was set when it was created.
-        let ibdev = unsafe { (*qp).device };
-        // SAFETY: `udata` is null or that of the running call, by the core's promises.
-        if unsafe { Reason::of_call(udata) } == Reason::Request {
+        // SAFETY: `qp` is valid, and its device and its user object were set when it was created.
+        let (ibdev, uobject) = unsafe { ((*qp).device, (*qp).uobject) };
+        // CAST: The core allocates each kind of user object by size, as an `ib_uobject` and more.
+        // SAFETY: `udata` is null or that of the running call, and `uobject` what the core
+        // destroys `qp` with, by the core's promises.
+        let reason = unsafe { Reason::new(udata, uobject.cast()) };
+        if reason == Reason::Request {
             // SAFETY: `qp` was created, and nobody else destroys it.
             let data = unsafe { &QpObject::<P>::data(qp).data };
             // SAFETY: This is a callback of `ibdev`.
