@@ -70,9 +70,21 @@ impl<T> Stack<T> {
         Some(node)
     }
 
-    fn any(&self, is_it: impl Fn(&T) -> bool) -> bool {
-        core::iter::successors(self.0.as_deref(), |node| node.next.as_deref())
-            .any(|node| node.object.as_ref().is_some_and(&is_it))
+    /// Takes the first node out that has such an object.
+    fn take(&mut self, is_it: impl Fn(&T) -> bool) -> Option<KBox<Node<T>>> {
+        let mut passed = Stack(None);
+        let mut found = None;
+        while let Some(node) = self.pop() {
+            if node.object.as_ref().is_some_and(&is_it) {
+                found = Some(node);
+                break;
+            }
+            passed.push(node);
+        }
+        while let Some(node) = passed.pop() {
+            self.push(node);
+        }
+        found
     }
 }
 
@@ -145,13 +157,19 @@ impl<T> Quarantine<T> {
         self.waiting.lock().untried.push(node);
     }
 
-    /// Says whether an object is quarantined, and not being tried right now.
-    pub(crate) fn any(&self, is_it: impl Fn(&T) -> bool) -> bool {
+    /// Takes an object out of the quarantine that is in it, and not being tried right now.
+    pub(crate) fn take(&self, is_it: impl Fn(&T) -> bool) -> Option<(Slot<T>, T)> {
         if self.is_empty() {
-            return false;
+            return None;
         }
-        let waiting = self.waiting.lock();
-        waiting.untried.any(&is_it) || waiting.tried.any(&is_it)
+        let mut waiting = self.waiting.lock();
+        let mut node = match waiting.untried.take(&is_it) {
+            Some(node) => node,
+            None => waiting.tried.take(&is_it)?,
+        };
+        self.len.fetch_sub(1, Relaxed);
+        let object = node.object.take()?;
+        Some((Slot(node), object))
     }
 
     /// Tries to give objects back with `give_back`, until the device refuses or none is left that
@@ -210,6 +228,15 @@ mod tests {
         Ok(quarantine)
     }
 
+    /// Whether an object waits. It is tried last from then on.
+    fn holds(quarantine: &TestQuarantine, number: u32) -> bool {
+        let Some((slot, object)) = quarantine.take(|object| **object == number) else {
+            return false;
+        };
+        quarantine.insert(slot, object);
+        true
+    }
+
     fn idle_device() -> Result<DmaState> {
         let dma = DmaState::new()?;
         dma.end();
@@ -231,15 +258,14 @@ mod tests {
     #[test]
     fn what_was_given_back_leaves_and_the_rest_stays() -> Result {
         let quarantine = quarantine_of(idle_device()?, &[1, 2])?;
-        assert!(quarantine.any(|object| **object == 1));
         quarantine.retry(|object| match **object {
             1 => Attempt::Refused,
             _ => Attempt::Done,
         });
-        assert!(quarantine.any(|object| **object == 1));
-        assert!(!quarantine.any(|object| **object == 2));
+        assert!(holds(&quarantine, 1));
+        assert!(!holds(&quarantine, 2));
         quarantine.retry(|_| Attempt::Done);
-        assert!(!quarantine.any(|_| true));
+        assert!(quarantine.take(|_| true).is_none());
         Ok(())
     }
 
@@ -261,6 +287,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_taken_out_is_not_tried_and_the_rest_stays() -> Result {
+        let quarantine = quarantine_of(idle_device()?, &[1, 2, 3])?;
+        // So that there is one to be tried next, and others that were tried.
+        quarantine.retry(|_| Attempt::InUse);
+        quarantine.insert(Slot::new()?, object(4)?);
+        for taken in [2, 4] {
+            let object = quarantine.take(|object| **object == taken);
+            assert!(object.is_some_and(|(_, object)| *object == taken));
+        }
+        let mut tried = 0;
+        quarantine.retry(|object| {
+            tried += **object;
+            Attempt::Done
+        });
+        assert_eq!(tried, 1 + 3);
+        Ok(())
+    }
+
+    #[test]
     fn what_is_in_use_does_not_hold_up_the_others() -> Result {
         let quarantine = quarantine_of(idle_device()?, &[1, 2, 3])?;
         let mut tries = 0;
@@ -273,8 +318,8 @@ mod tests {
         });
         // Another round since the first gave something back.
         assert_eq!(tries, 4);
-        assert!(quarantine.any(|object| **object == 2));
-        assert!(!quarantine.any(|object| **object != 2));
+        assert!(quarantine.take(|object| **object != 2).is_none());
+        assert!(holds(&quarantine, 2));
         Ok(())
     }
 
@@ -290,7 +335,7 @@ mod tests {
             gone += 1;
             Attempt::Done
         });
-        assert!(!quarantine.any(|_| true));
+        assert!(quarantine.take(|_| true).is_none());
         Ok(())
     }
 

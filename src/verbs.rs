@@ -159,7 +159,7 @@ impl CompletionQueues for Efa {
     }
 
     fn destroy_cq(dev: &Device<'_>, cq: &Returnable<cq::Cq>) -> Result {
-        cq::destroy(dev, cq)
+        cq.destroy(dev)
     }
 
     fn end_cq(dev: &Device<'_>, cq: Returnable<cq::Cq>) {

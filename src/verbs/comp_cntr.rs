@@ -7,6 +7,8 @@ use super::{
     qp::Qp,
     refused::{
         self,
+        Name,
+        Object,
         Returnable,
         Room, //
     },
@@ -69,9 +71,22 @@ pub(crate) struct EventCounter {
     _uar: Use,
 }
 
-impl EventCounter {
-    /// Gives the counter back to the device.
-    pub(super) fn give_back(&self, dev: &Device<'_>) -> Result {
+impl Object for EventCounter {
+    fn name(&self) -> Name {
+        Name {
+            verb: "destroy_comp_cntr",
+            kind: "event counter",
+            number: self.handle,
+            generation: self.generation,
+            handle: self.handle,
+        }
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.users.any()
+    }
+
+    fn give_back(&self, dev: &Device<'_>) -> Result {
         let handle = self.handle;
         dev.end(self.generation, &DestroyEventCounter { handle })
     }
@@ -150,7 +165,8 @@ fn caps(dev: &Device<'_>) -> CompCntrCaps {
 /// - `EINVAL`: a buffer is missing, shorter than a value, or not aligned to one; or the device
 ///   refuses it.
 /// - `ENOMEM`: no memory, the process may not lock more, or the device has no counter left.
-/// - `EIO`: the device was reset since the context was opened.
+/// - `EIO`: the device was reset since the context was opened, or handed out a counter that it
+///   refused to take back before.
 /// - What else pinning the memory fails with.
 /// - What the admin queue fails with. Nothing is left behind.
 fn create(dev: &Device<'_>, ucontext: &UContext, call: &MethodCall<'_>) -> Result<CompCntr> {
@@ -195,13 +211,16 @@ fn create_event_counter(
         addr: memory.dma_address(),
     };
     let (room, handle, memory) = Room::new()?.create(dev, memory, &command)?;
-    Ok(room.take(EventCounter {
-        generation,
-        handle,
-        users,
-        _memory: memory,
-        _uar: ucontext.users.add(),
-    }))
+    room.take(
+        dev,
+        EventCounter {
+            generation,
+            handle,
+            users,
+            _memory: memory,
+            _uar: ucontext.users.add(),
+        },
+    )
 }
 
 /// Changes a value.

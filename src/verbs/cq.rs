@@ -9,6 +9,8 @@ use super::{
     mmap,
     refused::{
         self,
+        Name,
+        Object,
         Returnable,
         Room, //
     },
@@ -103,9 +105,22 @@ impl Memory {
     }
 }
 
-impl Cq {
-    /// Gives the queue back to the device.
-    pub(super) fn give_back(&self, dev: &Device<'_>) -> Result {
+impl Object for Cq {
+    fn name(&self) -> Name {
+        Name {
+            verb: "destroy_cq",
+            kind: "CQ",
+            number: self.number.into(),
+            generation: self.generation,
+            handle: self.number.into(),
+        }
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.users.any()
+    }
+
+    fn give_back(&self, dev: &Device<'_>) -> Result {
         let number = self.number;
         dev.end(self.generation, &DestroyCq { number })
     }
@@ -159,35 +174,23 @@ fn try_create(
         None => None,
     };
     let (room, created, memory) = Room::new()?.create(dev, memory, &command)?;
-    let cq = room.take(Cq {
-        generation,
-        number: created.number,
-        users,
-        _events: events.map(|events| events.subscribe(created.number)),
-        memory,
-        _uar: ucontext.users.add(),
-    });
+    let cq = room.take(
+        dev,
+        Cq {
+            generation,
+            number: created.number,
+            users,
+            _events: events.map(|events| events.subscribe(created.number)),
+            memory,
+            _uar: ucontext.users.add(),
+        },
+    )?;
     let cq = ScopeGuard::new_with_data(cq, |cq| cq.end(dev));
 
     check_depth(dev, &shape, &created)?;
     let response = response(dev, new, &cq.memory, &created)?;
     new.udata.respond(&response)?;
     Ok((cq.dismiss(), created.depth.into()))
-}
-
-/// Destroys a completion queue that a process does not want any more.
-///
-/// # Errors
-///
-/// - `ENODEV`: it cannot be destroyed now, and the process need not ask again.
-/// - What the admin queue fails with.
-pub(crate) fn destroy(dev: &Device<'_>, cq: &Cq) -> Result {
-    refused::retry(dev);
-    if cq.users.any() {
-        // The device refused to destroy a queue pair, which the process knows nothing of.
-        return Err(ENODEV);
-    }
-    cq.give_back(dev)
 }
 
 /// Checks that the device made the queue as it was told: it would write elsewhere else.

@@ -6,6 +6,8 @@ use super::{
     pd::Pd,
     refused::{
         self,
+        Name,
+        Object,
         Returnable,
         Room, //
     }, //
@@ -78,7 +80,7 @@ impl MemoryRegions for Efa {
     }
 
     fn dereg_mr(dev: &Device<'_>, mr: &Returnable<Mr>) -> Result {
-        dereg(dev, mr)
+        mr.destroy(dev)
     }
 
     fn end_mr(dev: &Device<'_>, mr: Returnable<Mr>) {
@@ -95,7 +97,8 @@ impl MemoryRegions for Efa {
 /// - `EINVAL`: the memory is empty, or it or its addresses wrap around; it has more pages than the
 ///   device takes; or the device refuses it.
 /// - `ENOMEM`: no memory, the process may not lock more, or the device has no region left.
-/// - `EIO`: the device was reset since the protection domain was allocated.
+/// - `EIO`: the device was reset since the protection domain was allocated, or handed out a key
+///   that it refused to take back before.
 /// - What else pinning the memory fails with: `EFAULT`, `EBADF`, `EPERM`.
 /// - What the admin queue fails with.
 fn reg(
@@ -139,13 +142,16 @@ fn reg(
     Ok(NewMr {
         lkey: registered.lkey,
         rkey: registered.rkey,
-        data: room.take(Mr {
-            generation,
-            lkey: registered.lkey,
-            interconnects: registered.interconnects,
-            _memory: memory,
-            _pd: pd.users.add(),
-        }),
+        data: room.take(
+            dev,
+            Mr {
+                generation,
+                lkey: registered.lkey,
+                interconnects: registered.interconnects,
+                _memory: memory,
+                _pd: pd.users.add(),
+            },
+        )?,
     })
 }
 
@@ -276,23 +282,6 @@ fn permissions(device_caps: u32, access: Access) -> Result<u8> {
     Ok(permissions)
 }
 
-/// Deregisters a memory region.
-///
-/// # Errors
-///
-/// - `ENODEV`: the device is dead, so that no later try can succeed.
-/// - `EINVAL`, `ENOMEM`, `EOPNOTSUPP`: the device refused. A later try may succeed.
-fn dereg(dev: &Device<'_>, mr: &Mr) -> Result {
-    refused::retry(dev);
-    mr.give_back(dev).map_err(|error| {
-        if error == ETIME || error == EIO {
-            ENODEV
-        } else {
-            error
-        }
-    })
-}
-
 rdma::mr_method!(
     "efa_handler_EFA_IB_METHOD_MR_QUERY",
     Efa,
@@ -333,9 +322,18 @@ fn query(_dev: &Device<'_>, mr: &Returnable<Mr>, call: &MethodCall<'_>) -> Resul
     call.reply(IB_ATTR_QUERY_MR_RESP_IC_ID_VALIDITY, &validity)
 }
 
-impl Mr {
-    /// Makes the device forget the region, and with it the memory.
-    pub(super) fn give_back(&self, dev: &Device<'_>) -> Result {
+impl Object for Mr {
+    fn name(&self) -> Name {
+        Name {
+            verb: "dereg_mr",
+            kind: "lkey",
+            number: self.lkey,
+            generation: self.generation,
+            handle: self.lkey,
+        }
+    }
+
+    fn give_back(&self, dev: &Device<'_>) -> Result {
         dev.end(self.generation, &DeregMr { lkey: self.lkey })
     }
 }

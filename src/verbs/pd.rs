@@ -4,7 +4,8 @@
 
 use super::refused::{
     self,
-    Refused,
+    Name,
+    Object,
     Returnable,
     Room, //
 };
@@ -22,10 +23,7 @@ use kernel::{
     prelude::*,
     types::ScopeGuard, //
 };
-use rdma::{
-    ratelimited,
-    udata::Udata, //
-};
+use rdma::udata::Udata;
 
 /// A protection domain of a user context.
 pub(crate) struct Pd {
@@ -61,17 +59,8 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd>> {
         generation,
         number: dev.admin.exec(&AllocPd)?,
     };
-    if dev
-        .quarantine
-        .any(|object| matches!(object, Refused::Pd(pd) if pd.id == id))
-    {
-        ratelimited!(dev_err!(
-            dev.pdev,
-            "alloc_pd: the device handed out PD {id}, which it has not taken back yet\n"
-        ));
-        return Err(EIO);
-    }
-    let pd = ScopeGuard::new_with_data(room.take(Pd { id, users }), |pd| pd.end(dev));
+    let pd = room.take(dev, Pd { id, users })?;
+    let pd = ScopeGuard::new_with_data(pd, |pd| pd.end(dev));
 
     udata.respond(&IbvAllocPdResp {
         comp_mask: 0,
@@ -88,11 +77,25 @@ pub(crate) fn dealloc(dev: &Device<'_>, pd: Returnable<Pd>) {
     pd.end(dev);
 }
 
-impl Pd {
-    /// Destroys what the cache still has of a protection domain, then deallocates it.
+impl Object for Pd {
+    fn name(&self) -> Name {
+        Name {
+            verb: "dealloc_pd",
+            kind: "PD",
+            number: self.id.number.into(),
+            generation: self.id.generation,
+            handle: self.id.number.into(),
+        }
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.users.any()
+    }
+
+    /// Destroys what the cache still has of the protection domain, then deallocates it.
     ///
     /// In this order: a number that is handed out again must come without address handles.
-    pub(super) fn give_back(&self, dev: &Device<'_>) -> Result {
+    fn give_back(&self, dev: &Device<'_>) -> Result {
         dev.ah_cache.release_pd(dev, self.id)?;
         dev.end(
             self.id.generation,

@@ -7,7 +7,8 @@ mod modify;
 mod transitions;
 
 use super::refused::{
-    Refused,
+    Name,
+    Object,
     Returnable, //
 };
 use crate::{
@@ -47,7 +48,7 @@ pub(crate) struct Qp {
     /// What the device knows it by.
     pub(super) handle: u32,
     /// What peers know it by.
-    pub(super) number: u16,
+    number: u16,
     transport: Transport,
     cap: QpCap,
     /// The state to which the driver brought it.
@@ -68,31 +69,27 @@ struct MadeFrom {
 }
 
 impl Qp {
-    /// Makes the device let go of it.
-    pub(super) fn give_back(&self, dev: &Device<'_>) -> Result {
-        dev.end(
-            self.generation,
-            &DestroyQp {
-                handle: self.handle,
-            },
-        )
-    }
-
     /// Checks that the device was not reset since it was made; `EIO` otherwise.
     pub(super) fn expect_current(&self, dev: &Device<'_>) -> Result {
         dev.expect_current(self.generation)
     }
-
-    /// Says whether the device knows it by this handle, given out in this reset generation.
-    fn is(&self, generation: u32, handle: u32) -> bool {
-        (self.generation, self.handle) == (generation, handle)
-    }
 }
 
-/// Says whether the device was asked to let go of this queue pair, but did not.
-fn is_refused(dev: &Device<'_>, generation: u32, handle: u32) -> bool {
-    dev.quarantine
-        .any(|object| matches!(object, Refused::Qp(qp) if qp.is(generation, handle)))
+impl Object for Qp {
+    fn name(&self) -> Name {
+        Name {
+            verb: "destroy_qp",
+            kind: "QP",
+            number: self.number.into(),
+            generation: self.generation,
+            handle: self.handle,
+        }
+    }
+
+    fn give_back(&self, dev: &Device<'_>) -> Result {
+        let handle = self.handle;
+        dev.end(self.generation, &DestroyQp { handle })
+    }
 }
 
 impl QueuePairs for Efa {
@@ -118,7 +115,7 @@ impl QueuePairs for Efa {
     }
 
     fn destroy_qp(dev: &Device<'_>, qp: &Returnable<Qp>) -> Result {
-        qp.give_back(dev)
+        qp.destroy(dev)
     }
 
     fn end_qp(dev: &Device<'_>, qp: Returnable<Qp>) {

@@ -41,42 +41,56 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
+    /// The object; `None` for memory alone, which only a reset can end.
+    fn object(&self) -> Option<&dyn Object> {
+        match self {
+            Self::Cq(cq) => Some(cq),
+            Self::EventCounter(counter) => Some(counter),
+            Self::Memory(_) => None,
+            Self::Mr(mr) => Some(mr),
+            Self::Pd(pd) => Some(pd),
+            Self::Qp(qp) => Some(qp),
+            Self::UContext(ucontext) => Some(ucontext),
+        }
+    }
+}
+
+/// An object of the device.
+pub(crate) trait Object {
+    /// What it is called.
+    fn name(&self) -> Name;
+
     /// Whether the device still has objects that are made from it.
-    fn is_in_use(&self, dev: &Device<'_>) -> bool {
-        match self {
-            Self::Cq(cq) => cq.users.any(),
-            Self::EventCounter(counter) => counter.users.any(),
-            Self::Memory(_) => !dev.admin.dma_state().is_over(),
-            Self::Mr(_) => false,
-            Self::Pd(pd) => pd.users.any(),
-            Self::Qp(_) => false,
-            Self::UContext(ucontext) => ucontext.users.any(),
-        }
+    fn is_in_use(&self) -> bool {
+        false
     }
 
-    fn give_back(&self, dev: &Device<'_>) -> Result {
-        match self {
-            Self::Cq(cq) => cq.give_back(dev),
-            Self::EventCounter(counter) => counter.give_back(dev),
-            Self::Memory(_) => Ok(()),
-            Self::Mr(mr) => mr.give_back(dev),
-            Self::Pd(pd) => pd.give_back(dev),
-            Self::Qp(qp) => qp.give_back(dev),
-            Self::UContext(ucontext) => ucontext.give_back(dev),
-        }
-    }
+    /// Makes the device let go of it.
+    ///
+    /// # Errors
+    ///
+    /// See [`Device::end`].
+    fn give_back(&self, dev: &Device<'_>) -> Result;
+}
 
-    /// The command that ends it, what it is called, and its number.
-    fn names(&self) -> (&'static str, &'static str, u32) {
-        match self {
-            Self::Cq(cq) => ("destroy_cq", "CQ", cq.number.into()),
-            Self::EventCounter(counter) => ("destroy_comp_cntr", "event counter", counter.handle),
-            Self::Memory(_) => ("reset", "memory", 0),
-            Self::Mr(mr) => ("dereg_mr", "lkey", mr.lkey),
-            Self::Pd(pd) => ("dealloc_pd", "PD", pd.id.number.into()),
-            Self::Qp(qp) => ("destroy_qp", "QP", qp.number.into()),
-            Self::UContext(ucontext) => ("dealloc_ucontext", "UAR", ucontext.uarn.into()),
-        }
+/// What an object of the device is called.
+pub(crate) struct Name {
+    /// The verb that ends it.
+    pub(super) verb: &'static str,
+    /// The kind of object.
+    pub(super) kind: &'static str,
+    /// What people know it by.
+    pub(super) number: u32,
+    /// The reset generation in which the device made it.
+    pub(super) generation: u32,
+    /// What the device knows it by, one of its kind.
+    pub(super) handle: u32,
+}
+
+impl Name {
+    /// Whether both are names of one object of the device.
+    fn is(&self, other: &Self) -> bool {
+        (self.kind, self.generation, self.handle) == (other.kind, other.generation, other.handle)
     }
 }
 
@@ -172,12 +186,37 @@ impl Room {
         }
     }
 
-    /// Puts `object` there.
-    pub(super) fn take<T>(self, object: T) -> Returnable<T> {
-        Returnable {
-            object,
-            slot: self.0,
+    /// Puts a new object there.
+    ///
+    /// # Errors
+    ///
+    /// `EIO`: the device handed out a number that it refused to take back before. The new object is
+    /// ended, and the old one with it if the device lets go of the number now: it has nothing of
+    /// that number any more then.
+    pub(super) fn take<T>(self, dev: &Device<'_>, object: T) -> Result<Returnable<T>>
+    where
+        T: Object + Into<Refused>,
+    {
+        let name = object.name();
+        let is_it = |refused: &Refused| refused.object().is_some_and(|old| old.name().is(&name));
+        let Some((slot, old)) = dev.quarantine.take(is_it) else {
+            return Ok(Returnable {
+                object,
+                slot: self.0,
+            });
+        };
+        ratelimited!(dev_err!(
+            dev.pdev,
+            "the device handed out {} {}, which it has not taken back yet\n",
+            name.kind,
+            name.number
+        ));
+        let new = object.into();
+        if is_in_use(&old) || try_end(dev, &new) != Attempt::Done {
+            dev.quarantine.insert(slot, old);
+            dev.quarantine.insert(self.0, new);
         }
+        Err(EIO)
     }
 }
 
@@ -189,7 +228,25 @@ impl<T> Deref for Returnable<T> {
     }
 }
 
-impl<T: Into<Refused>> Returnable<T> {
+impl<T: Object + Into<Refused>> Returnable<T> {
+    /// Makes the device let go of an object, since its process asks for it.
+    ///
+    /// # Errors
+    ///
+    /// - `ENODEV`: no later try of the process can succeed, so the object is to be [ended]. The
+    ///   device does not answer, or it kept what is made from this object, of which the process
+    ///   knows nothing.
+    /// - `EINVAL`, `ENOMEM`, `EOPNOTSUPP`: the device refused. A later try may succeed.
+    ///
+    /// [ended]: Self::end
+    pub(super) fn destroy(&self, dev: &Device<'_>) -> Result {
+        retry(dev);
+        if self.object.is_in_use() {
+            return Err(ENODEV);
+        }
+        self.object.give_back(dev).map_err(error_of_request)
+    }
+
     /// Ends an object whose end must not fail: gives it back to the device, now or later.
     pub(super) fn end(self, dev: &Device<'_>) {
         let object = self.object.into();
@@ -199,23 +256,80 @@ impl<T: Into<Refused>> Returnable<T> {
     }
 }
 
+/// What a process is told when its request to end an object failed with `error`.
+fn error_of_request(error: Error) -> Error {
+    // The command was never completed, or it could not be sent and never can.
+    if error == ETIME || error == EIO {
+        ENODEV
+    } else {
+        error
+    }
+}
+
 /// Tries again to give back what the device refused to take.
 pub(super) fn retry(dev: &Device<'_>) {
     dev.quarantine.retry(|object| try_end(dev, object));
 }
 
-fn try_end(dev: &Device<'_>, object: &Refused) -> Attempt {
-    if object.is_in_use(dev) {
+fn is_in_use(refused: &Refused) -> bool {
+    refused.object().is_some_and(|object| object.is_in_use())
+}
+
+fn try_end(dev: &Device<'_>, refused: &Refused) -> Attempt {
+    let Some(object) = refused.object() else {
+        return match dev.admin.dma_state().is_over() {
+            true => Attempt::Done,
+            false => Attempt::InUse,
+        };
+    };
+    if object.is_in_use() {
         return Attempt::InUse;
     }
     let Err(error) = object.give_back(dev) else {
         return Attempt::Done;
     };
-    let (command, kind, number) = object.names();
+    let name = object.name();
     ratelimited!(dev_warn!(
         dev.pdev,
-        "{command}: {kind} {number} was not taken back ({error:?}); it stays out of use until a \
-         later try succeeds or the device is reset\n"
+        "{}: {} {} was not taken back ({error:?}); it stays out of use until a later try succeeds \
+         or the device is reset\n",
+        name.verb,
+        name.kind,
+        name.number
     ));
     Attempt::Refused
+}
+
+#[kernel::macros::kunit_tests(efa_refused)]
+mod tests {
+    use super::*;
+
+    const CQ: Name = Name {
+        verb: "destroy_cq",
+        kind: "CQ",
+        number: 7,
+        generation: 1,
+        handle: 7,
+    };
+
+    #[test]
+    fn a_process_may_try_again_only_where_that_can_succeed() {
+        for error in [ETIME, EIO, ENODEV] {
+            assert_eq!(error_of_request(error), ENODEV);
+        }
+        for error in [EINVAL, ENOMEM, EOPNOTSUPP] {
+            assert_eq!(error_of_request(error), error);
+        }
+    }
+
+    #[test]
+    fn an_object_is_told_by_kind_generation_and_handle() {
+        assert!(CQ.is(&Name { number: 8, ..CQ }));
+        assert!(!CQ.is(&Name { kind: "QP", ..CQ }));
+        assert!(!CQ.is(&Name { handle: 8, ..CQ }));
+        assert!(!CQ.is(&Name {
+            generation: 2,
+            ..CQ
+        }));
+    }
 }

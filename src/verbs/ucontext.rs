@@ -5,6 +5,8 @@
 
 use super::refused::{
     self,
+    Name,
+    Object,
     Returnable,
     Room, //
 };
@@ -43,6 +45,7 @@ pub(crate) struct UContext {
 /// - `EOPNOTSUPP`: the device has a limit that user space does not know.
 /// - `ENOMEM`: the device has no UAR left.
 /// - `EFAULT`: the request cannot be read or the response not written. The UAR is given back.
+/// - `EIO`: the device handed out a UAR that it refused to take back before.
 /// - What the admin queue fails with.
 pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<UContext>> {
     try_alloc(dev, udata).inspect_err(|_| dev.stats.alloc_ucontext_err.inc())
@@ -66,7 +69,8 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<UContext>
         uarn: dev.admin.exec(&AllocUar)?,
         users,
     };
-    let ucontext = ScopeGuard::new_with_data(room.take(ucontext), |ucontext| ucontext.end(dev));
+    let ucontext = room.take(dev, ucontext)?;
+    let ucontext = ScopeGuard::new_with_data(ucontext, |ucontext| ucontext.end(dev));
 
     udata.respond(&IbvAllocUcontextResp {
         comp_mask: 0,
@@ -89,9 +93,22 @@ pub(crate) fn dealloc(dev: &Device<'_>, ucontext: Returnable<UContext>) {
     refused::retry(dev);
 }
 
-impl UContext {
-    /// Gives the UAR back to the device.
-    pub(super) fn give_back(&self, dev: &Device<'_>) -> Result {
+impl Object for UContext {
+    fn name(&self) -> Name {
+        Name {
+            verb: "dealloc_ucontext",
+            kind: "UAR",
+            number: self.uarn.into(),
+            generation: self.generation,
+            handle: self.uarn.into(),
+        }
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.users.any()
+    }
+
+    fn give_back(&self, dev: &Device<'_>) -> Result {
         dev.end(self.generation, &DeallocUar { uarn: self.uarn })
     }
 }

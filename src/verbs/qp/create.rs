@@ -3,7 +3,6 @@
 //! Creating queue pairs.
 
 use super::{
-    is_refused,
     MadeFrom,
     Qp, //
 };
@@ -98,30 +97,26 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
     let command = request.command(new, ring.as_deref());
     let (room, created, ring) = Room::new()?.create(dev, ring, &command)?;
     let (handle, number) = (created.qp_handle, created.qp_num);
-    let qp = room.take(Qp {
-        generation,
-        handle,
-        number,
-        transport: request.transport,
-        cap: new.cap,
-        state,
-        _receive_ring: ring.clone(),
-        counters,
-        _made_from: MadeFrom {
-            _pd: new.pd.users.add(),
-            _ucontext: new.ucontext.users.add(),
-            _send_cq: request.send_cq.users.add(),
-            _recv_cq: request.recv_cq.users.add(),
+    let qp = room.take(
+        dev,
+        Qp {
+            generation,
+            handle,
+            number,
+            transport: request.transport,
+            cap: new.cap,
+            state,
+            _receive_ring: ring.clone(),
+            counters,
+            _made_from: MadeFrom {
+                _pd: new.pd.users.add(),
+                _ucontext: new.ucontext.users.add(),
+                _send_cq: request.send_cq.users.add(),
+                _recv_cq: request.recv_cq.users.add(),
+            },
         },
-    });
+    )?;
     let qp = ScopeGuard::new_with_data(qp, |qp| qp.end(dev));
-    if is_refused(dev, generation, handle) {
-        ratelimited!(dev_err!(
-            dev.pdev,
-            "create_qp: the device handed out QP {number}, which it has not taken back yet\n"
-        ));
-        return Err(EIO);
-    }
 
     let response = request.response(dev, &mut new.mappings, &created, ring)?;
     new.udata.respond(&response)?;
