@@ -28,7 +28,10 @@ use kernel::{
     pci,
     prelude::*, //
 };
-use rdma::attr::Gid;
+use rdma::{
+    attr::Gid,
+    pci::InterruptMemory, //
+};
 
 /// The link speed of devices that do not tell it.
 const DEFAULT_LINK_SPEED_GBPS: u16 = 100;
@@ -41,6 +44,8 @@ const DEFAULT_LINK_SPEED_GBPS: u16 = 100;
 #[pin_data]
 pub(crate) struct Device<'bound> {
     pub(crate) pdev: &'bound pci::Device<Bound>,
+    /// Where the device's interrupts are set up.
+    pub(crate) interrupts: InterruptMemory,
     #[pin]
     pub(crate) ah_cache: AhCache,
     pub(crate) stats: VerbsStats,
@@ -54,13 +59,15 @@ impl<'bound> Device<'bound> {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`: there is no memory.
+    /// - `ENOMEM`: there is no memory.
+    /// - `EIO`: the device's configuration space cannot be read.
     pub(crate) fn new(
         pdev: &'bound pci::Device<Bound>,
         admin: Admin,
     ) -> impl PinInit<Self, Error> + 'bound {
         try_pin_init!(Self {
             pdev,
+            interrupts: InterruptMemory::of(pdev)?,
             ah_cache <- AhCache::new(),
             stats: VerbsStats::new(),
             quarantine <- Quarantine::new(admin.dma_state().clone()),

@@ -9,6 +9,7 @@
 
 use crate::{
     bindings,
+    pci::InterruptMemory,
     queue_memory::QueueMemory, //
 };
 use core::{
@@ -51,7 +52,7 @@ pub enum Access {
 ///
 /// # Invariants
 ///
-/// They are in a memory BAR, and at least one.
+/// They are in a memory BAR, at least one, and interrupts are not set up there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoPages {
     first: u64,
@@ -64,19 +65,27 @@ impl IoPages {
     ///
     /// # Errors
     ///
-    /// `EINVAL`: there is no such memory BAR, `len` is 0, or the pages are not all in the BAR.
-    pub fn of_bar(pdev: &pci::Device<Bound>, bar: u32, offset: u64, len: u64) -> Result<Self> {
+    /// - `EINVAL`: there is no such memory BAR, `len` is 0, or the pages are not all in the BAR.
+    /// - `EACCES`: interrupts are set up on one of the pages.
+    pub fn of_bar(
+        pdev: &pci::Device<Bound>,
+        interrupts: &InterruptMemory,
+        bar: u32,
+        offset: u64,
+        len: u64,
+    ) -> Result<Self> {
         if 1u32.checked_shl(bar).unwrap_or(0) & crate::pci::memory_bars(pdev) == 0 {
             return Err(EINVAL);
         }
-        // INVARIANT: `around` keeps to the BAR.
-        Self::around(
-            pdev.resource_start(bar)?,
-            pdev.resource_len(bar)?,
-            offset,
-            len,
-        )
-        .ok_or(EINVAL)
+        let start = pdev.resource_start(bar)?;
+        // INVARIANT: `around` keeps to the BAR, and what has interrupts is not returned.
+        let pages = Self::around(start, pdev.resource_len(bar)?, offset, len).ok_or(EINVAL)?;
+        let first = pages.first.checked_sub(start).ok_or(EINVAL)?;
+        // CAST: `usize` has at most 64 bits.
+        if interrupts.is_in(bar, first, pages.len as u64) {
+            return Err(EACCES);
+        }
+        Ok(pages)
     }
 
     /// The pages around a part of a region, unless they reach beyond it.

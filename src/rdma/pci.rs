@@ -40,6 +40,86 @@ pub fn memory_bars(pdev: &pci::Device<Bound>) -> u32 {
     unsafe { bindings::pci_select_bars(as_raw(pdev), bindings::IORESOURCE_MEM as c_ulong) as u32 }
 }
 
+/// A part of a BAR, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct BarPart {
+    bar: u32,
+    offset: u64,
+    len: u64,
+}
+
+/// The memory by which a device's interrupts are set up: the MSI-X table and its pending bits.
+///
+/// No process may reach it: whoever writes there chooses what the device writes as an interrupt,
+/// and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterruptMemory {
+    /// Empty parts where the device has no MSI-X.
+    parts: [BarPart; 2],
+}
+
+impl InterruptMemory {
+    /// Finds out where it is.
+    ///
+    /// # Errors
+    ///
+    /// `EIO`: the configuration space cannot be read.
+    pub fn of(pdev: &pci::Device<Bound>) -> Result<Self> {
+        let pdev = as_raw(pdev);
+        // SAFETY: The device is valid, and the field set before any driver was bound.
+        let capability = c_int::from(unsafe { (*pdev).msix_cap });
+        if capability == 0 {
+            let none = BarPart {
+                bar: 0,
+                offset: 0,
+                len: 0,
+            };
+            return Ok(Self { parts: [none; 2] });
+        }
+        let word = |register: u32| {
+            let mut value = 0;
+            // CAST: A small constant.
+            let place = capability + register as c_int;
+            // SAFETY: The device is valid, and `value` may be written.
+            match unsafe { bindings::pci_read_config_dword(pdev, place, &mut value) } {
+                0 => Ok(value),
+                _ => Err(EIO),
+            }
+        };
+        // The flags are in the high half of the capability's first word.
+        Ok(Self::decode(
+            word(0)? >> 16,
+            word(bindings::PCI_MSIX_TABLE)?,
+            word(bindings::PCI_MSIX_PBA)?,
+        ))
+    }
+
+    /// What the capability's registers say.
+    fn decode(flags: u32, table: u32, pending: u32) -> Self {
+        let vectors = u64::from(flags & bindings::PCI_MSIX_FLAGS_QSIZE) + 1;
+        let part = |register: u32, len: u64| BarPart {
+            bar: register & bindings::PCI_MSIX_TABLE_BIR,
+            offset: (register & !bindings::PCI_MSIX_TABLE_BIR).into(),
+            len,
+        };
+        Self {
+            parts: [
+                part(table, vectors * u64::from(bindings::PCI_MSIX_ENTRY_SIZE)),
+                part(pending, vectors.div_ceil(64) * 8),
+            ],
+        }
+    }
+
+    /// Says whether any of it is among `len` bytes from `offset` on in a BAR.
+    pub(crate) fn is_in(&self, bar: u32, offset: u64, len: u64) -> bool {
+        self.parts.iter().any(|part| {
+            part.bar == bar
+                && part.offset < offset.saturating_add(len)
+                && offset < part.offset + part.len
+        })
+    }
+}
+
 /// A device whose memory BARs answer.
 ///
 /// It is turned off when this is dropped, or when the driver is unbound.
@@ -211,5 +291,47 @@ impl ReservedBar {
         Ok(Self {
             _region: Devres::new(pdev.as_ref(), region)?,
         })
+    }
+}
+
+#[kernel::macros::kunit_tests(rdma_pci)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupts_are_set_up_where_the_capability_says() {
+        let memory = InterruptMemory::decode(0x8000 | 64, 0x2000, 0x3000 | 4);
+        assert_eq!(
+            memory.parts,
+            [
+                BarPart {
+                    bar: 0,
+                    offset: 0x2000,
+                    len: 65 * 16,
+                },
+                BarPart {
+                    bar: 4,
+                    offset: 0x3000,
+                    len: 16,
+                },
+            ]
+        );
+    }
+
+    #[test]
+    fn what_touches_the_interrupt_memory_is_found() {
+        let memory = InterruptMemory::decode(0, 0x2000, 0x3008 | 4);
+        for (bar, offset, len, expected) in [
+            (0, 0x1000, 0x1000, false),
+            (0, 0x1000, 0x1001, true),
+            (0, 0x200f, 1, true),
+            (0, 0x2010, u64::MAX, false),
+            (4, 0x2000, 0x1000, false),
+            (4, 0x3000, 0x1000, true),
+            (4, 0, u64::MAX, true),
+            (2, 0, u64::MAX, false),
+        ] {
+            assert_eq!(memory.is_in(bar, offset, len), expected);
+        }
     }
 }

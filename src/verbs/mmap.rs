@@ -37,7 +37,8 @@ pub(super) struct DevicePart {
 ///
 /// # Errors
 ///
-/// `EIO`: the device told an offset outside its BAR, or among its registers.
+/// `EIO`: the device told an offset outside its BAR, or on a page with its registers or where its
+/// interrupts are set up.
 pub(super) fn doorbell(dev: &Device<'_>, offset: u32) -> Result<DevicePart> {
     let bar = dev.features().device.db_bar.into();
     if bar == REGISTERS_BAR && offset < REGISTER_PAGES {
@@ -54,16 +55,22 @@ pub(super) fn doorbell(dev: &Device<'_>, offset: u32) -> Result<DevicePart> {
 ///
 /// # Errors
 ///
-/// `EIO`: the device told an offset outside its BAR.
+/// `EIO`: the device told an offset outside its BAR, or pages where its interrupts are set up.
 pub(super) fn llq(dev: &Device<'_>, offset: u32, len: u32) -> Result<DevicePart> {
     part(dev, LLQ_BAR, offset, len, Caching::WriteCombining)
 }
 
 fn part(dev: &Device<'_>, bar: u32, offset: u32, len: u32, caching: Caching) -> Result<DevicePart> {
-    let pages = IoPages::of_bar(dev.pdev, bar, offset.into(), len.into()).map_err(|_| {
+    let pages = IoPages::of_bar(dev.pdev, &dev.interrupts, bar, offset.into(), len.into());
+    let pages = pages.map_err(|error| {
+        let reason = if error == EACCES {
+            "where its interrupts are set up"
+        } else {
+            "which are not there"
+        };
         ratelimited!(dev_err!(
             dev.pdev,
-            "the device told {len} bytes at {offset:#x} of BAR {bar}, which are not there\n"
+            "the device told {len} bytes at {offset:#x} of BAR {bar}, {reason}\n"
         ));
         EIO
     })?;

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """How a process sees the parts of a device that it maps."""
 
+import contextlib
+import errno
 import re
 
+import uverbs
 from endpoint import Endpoint
+from uapi import error_of
 
 MEMTYPES = "/sys/kernel/debug/x86/pat_memtype_list"
 
@@ -22,6 +26,18 @@ def llq_is_write_combining(test):
     assert llq == ["write-combining"], f"mappings of the LLQ BAR: {llq}, of all: {new}"
     assert others and set(others) == {"uncached-minus"}, f"mappings of other BARs: {others}"
     assert memtypes() == before, "a mapping is left"
+
+
+def interrupt_table_is_not_mapped(test):
+    """Where doorbells of the device are on pages with its interrupt table or pending bits, they are refused."""
+    errors = []
+    with contextlib.ExitStack() as contexts:
+        for _ in range(5):
+            # Each has the next page of doorbells; the table is on the third, pending bits are on the fourth.
+            context = contexts.enter_context(uverbs.Context(test.function.uverbs()))
+            errors.append(error_of(lambda: context.create_cq(64).destroy()))
+    assert errors == [0, 0, errno.EIO, errno.EIO, 0], errors
+    assert not any(kept for kind, kept in test.device.objects().items() if kind != "eq"), test.device.objects()
 
 
 def within(start, stop, bar):
