@@ -10,9 +10,10 @@
 
 use vefa_model::{EfaModel, Gid, GuestMemory, IrqSink, LlqMemory, Packet};
 
-/// Packets that one call of [`carry`] delivers at most, so that no guest waits
-/// long for its device.
+/// Packets, and bytes that they carry, after which one call of [`carry`] delivers no more, so that no
+/// guest waits long for its device.
 const MAX_PACKETS: usize = 512;
+const MAX_BYTES: usize = 256 << 10;
 
 /// A device on the network.
 pub trait Port {
@@ -44,14 +45,15 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> Port for EfaModel<M, I, L> {
 /// none, or many have been delivered. A port that has more to send then says so
 /// when it is polled.
 pub fn carry<P: Port>(ports: &mut [P]) {
-    let mut delivered = 0;
-    while delivered < MAX_PACKETS {
+    let (mut delivered, mut bytes) = (0, 0);
+    while delivered < MAX_PACKETS && bytes < MAX_BYTES {
         let packets: Vec<_> = ports.iter_mut().flat_map(P::take_packets).collect();
         if packets.is_empty() {
             return;
         }
         delivered += packets.len();
         for packet in packets {
+            bytes += packet.payload();
             let mut ports = ports.iter_mut();
             if let Some(port) = ports.find(|port| port.gid() == packet.destination) {
                 port.deliver(packet);
@@ -166,5 +168,20 @@ mod tests {
         carry(&mut ports);
         assert_eq!(ports[0].received.len(), MAX_PACKETS);
         assert_eq!(ports[0].outgoing.len(), 1);
+    }
+
+    #[test]
+    fn large_packets_are_left_sooner() {
+        let mut ports = [peer(1, 0)];
+        let mut packet = packet_to(ports[0].gid, ports[0].gid, 0);
+        packet.body = Body::Datagram {
+            qkey: 0,
+            immediate: None,
+            data: vec![0; MAX_BYTES / 4],
+        };
+        ports[0].outgoing.extend(vec![packet; 6]);
+        carry(&mut ports);
+        assert_eq!(ports[0].received.len(), 4);
+        assert_eq!(ports[0].outgoing.len(), 2);
     }
 }

@@ -41,7 +41,7 @@ use traffic::Traffic;
 /// What one call of [`EfaModel::take_packets`] hands out at most, so that no
 /// access of a guest waits for long.
 const BURST_PACKETS: usize = 256;
-const BURST_BYTES: usize = 512 << 10;
+const BURST_BYTES: usize = 64 << 10;
 
 /// The device's part of the data path that belongs to no object.
 #[derive(Debug, Default)]
@@ -132,7 +132,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
                 self.data.network.send(packet, now);
             }
         }
-        self.data.network.take(now)
+        self.data.network.take(now, BURST_BYTES)
     }
 
     /// A packet for this device arrives.

@@ -59,18 +59,19 @@ impl Network {
         self.send_one(packet, now);
     }
 
-    /// Takes the packets that are through at `now`.
-    pub fn take(&mut self, now: Duration) -> Vec<Packet> {
+    /// Takes the packets that are through at `now`, until they carry `enough` bytes.
+    pub fn take(&mut self, now: Duration, enough: usize) -> Vec<Packet> {
         if !self.group.is_empty() && self.group_due <= now {
             self.close_group(now);
         }
-        if self.delayed.iter().all(|(due, _)| *due <= now) {
-            let delayed = std::mem::take(&mut self.delayed).into_iter();
-            return delayed.map(|(_, packet)| packet).collect();
-        }
+        let mut bytes = 0_usize;
         let (through, later): (Vec<_>, _) = std::mem::take(&mut self.delayed)
             .into_iter()
-            .partition(|(due, _)| *due <= now);
+            .partition(|(due, packet)| {
+                let goes = *due <= now && bytes < enough;
+                bytes += if goes { packet.payload() } else { 0 };
+                goes
+            });
         self.delayed = later;
         through.into_iter().map(|(_, packet)| packet).collect()
     }
@@ -143,7 +144,7 @@ mod tests {
     }
 
     fn take(network: &mut Network, ms: u64) -> Vec<u16> {
-        let packets = network.take(Duration::from_millis(ms));
+        let packets = network.take(Duration::from_millis(ms), 1 << 20);
         packets.iter().map(|packet| packet.source_qp).collect()
     }
 
@@ -196,5 +197,21 @@ mod tests {
         network.send(packet(9), Duration::from_millis(5));
         assert_eq!(take(&mut network, 10), [0, 1, 2, 3, 4]);
         assert_eq!(take(&mut network, 15), [9]);
+    }
+
+    #[test]
+    fn packets_that_are_through_go_out_in_pieces() {
+        let mut network = Network::default();
+        for n in 0..5 {
+            let mut packet = packet(n);
+            packet.body = Body::Datagram {
+                qkey: 0,
+                immediate: None,
+                data: vec![0; 100],
+            };
+            network.send(packet, Duration::ZERO);
+        }
+        let mut take = || network.take(Duration::ZERO, 150).len();
+        assert_eq!([take(), take(), take(), take()], [2, 2, 1, 0]);
     }
 }
