@@ -35,6 +35,10 @@ impl Aenq {
         }
     }
 
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
     fn has_room(&self) -> bool {
         self.consumed.is_some_and(|consumed| {
             self.ring.index.wrapping_sub(consumed) < u32::from(self.ring.depth())

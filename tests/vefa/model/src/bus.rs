@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The device's side of the bus: DMA and interrupts, both only as bus master.
 
+use std::cell::Cell;
+
+use serde::Serialize;
+
 use crate::host::{GuestMemory, IrqSink};
 use crate::rules::{Breach, Rule};
 
 /// Bytes of a block in which data lands in order.
 const POLLED_BLOCK: u64 = 128;
 
+/// What the device did by itself, but for answers to register reads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Activity {
+    pub dma_reads: u64,
+    pub dma_writes: u64,
+    pub interrupts: u64,
+}
+
 /// Guest memory and interrupts behind the bus master bit and the address width.
 pub(crate) struct Bus<M, I> {
     memory: M,
     irq: I,
     pub master: bool,
+    activity: Cell<Activity>,
 }
 
 impl<M: GuestMemory, I: IrqSink> Bus<M, I> {
@@ -20,19 +33,44 @@ impl<M: GuestMemory, I: IrqSink> Bus<M, I> {
             memory,
             irq,
             master: false,
+            activity: Cell::default(),
         }
+    }
+
+    /// What the device did since the last call.
+    pub fn take_activity(&self) -> Activity {
+        self.activity.take()
+    }
+
+    fn note(&self, what: impl FnOnce(&mut Activity)) {
+        let mut activity = self.activity.get();
+        what(&mut activity);
+        self.activity.set(activity);
     }
 
     /// Fills `buf` from `address`; `width` is the device's address width in bits.
     pub fn read(&self, width: u8, address: u64, buf: &mut [u8]) -> Result<(), Breach> {
         self.check(width, address, buf.len() as u64)?;
+        self.note(|activity| activity.dma_reads += 1);
         self.memory
             .read(address, buf)
             .map_err(|error| Breach::new(Rule::DmaFault, format!("read: {error}")))
     }
 
+    /// Fills `buf` from `address` for somebody who looks at the memory; this is no DMA. Whether
+    /// there is memory.
+    pub fn look(&self, address: u64, buf: &mut [u8]) -> bool {
+        self.memory.read(address, buf).is_ok()
+    }
+
     /// Writes `data` to `address`.
     pub fn write(&self, width: u8, address: u64, data: &[u8]) -> Result<(), Breach> {
+        self.note(|activity| activity.dma_writes += 1);
+        self.answer(width, address, data)
+    }
+
+    /// Writes the answer to a register read, which the driver waits for.
+    pub fn answer(&self, width: u8, address: u64, data: &[u8]) -> Result<(), Breach> {
         self.check(width, address, data.len() as u64)?;
         self.memory
             .write(address, data)
@@ -68,6 +106,7 @@ impl<M: GuestMemory, I: IrqSink> Bus<M, I> {
     /// Sends the message of `vector`; whether it was sent.
     pub fn raise(&self, vector: u16) -> bool {
         if self.master {
+            self.note(|activity| activity.interrupts += 1);
             self.irq.raise(vector);
         }
         self.master

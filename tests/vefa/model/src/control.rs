@@ -52,6 +52,10 @@ pub enum ControlRequest {
         qp: Option<u16>,
         on: bool,
     },
+    /// The guest memory that the device knows, with digests of what is in it.
+    Reach {},
+    /// Writes an event of a completion queue, which need not exist, to an event queue.
+    CompletionEvent { eq: u16, cq: u16 },
     /// Raises an asynchronous event.
     Event {
         group: AenqGroup,
@@ -78,7 +82,7 @@ pub enum ControlRequest {
 
 impl ControlRequest {
     /// The names of all operations.
-    pub const OPS: [&'static str; 17] = [
+    pub const OPS: [&'static str; 19] = [
         "counters",
         "objects",
         "log",
@@ -89,6 +93,8 @@ impl ControlRequest {
         "work_fault",
         "network",
         "hold_completions",
+        "reach",
+        "completion_event",
         "event",
         "keep_alive",
         "set",
@@ -205,6 +211,14 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
                 self.hold_completions(qp, on);
                 done
             }
+            ControlRequest::Reach {} => match self.reach() {
+                Ok(reach) => done.with("reach", reach),
+                Err(error) => ControlReply::refused(error),
+            },
+            ControlRequest::CompletionEvent { eq, cq } => match self.write_event(eq, cq) {
+                Ok(()) => done,
+                Err(error) => ControlReply::refused(error),
+            },
             ControlRequest::Event { group, syndrome } => match self.event(group, syndrome) {
                 Ok(()) => done,
                 Err(error) => ControlReply::refused(error),

@@ -26,6 +26,7 @@ pub mod journal;
 pub mod names;
 mod objects;
 mod queues;
+mod reach;
 mod registers;
 mod ring;
 pub mod rules;

@@ -113,7 +113,8 @@ impl Written {
         self.value(regs::INTR_MASK_OFF) & regs::INTR_MASK_EN_MASK != 0
     }
 
-    fn response_address(&self) -> Option<u64> {
+    /// Where answers to register reads go, if the driver has said so.
+    pub fn response_address(&self) -> Option<u64> {
         let (low, high) = (regs::MMIO_RESP_LO_OFF, regs::MMIO_RESP_HI_OFF);
         let is_set = self.0.contains_key(&low) || self.0.contains_key(&high);
         is_set.then(|| self.address(low, high))
@@ -163,9 +164,11 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         }
     }
 
-    /// Drops everything that a reset ends; `reason` and what was alive go to the log.
+    /// Drops everything that a reset ends. To the log go `fields`, what was alive, and what the
+    /// device did by itself since the reset before.
     pub(crate) fn reset_state(&mut self, name: &str, mut fields: Map<String, Value>) {
         fields.insert("live".to_owned(), json!(self.objects.live()));
+        fields.insert("did".to_owned(), json!(self.bus.take_activity()));
         self.journal.reset(name, fields);
         self.objects.clear();
         self.data.reset();
@@ -191,7 +194,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             reg_val: value.unwrap_or(NO_REGISTER),
         };
         let width = self.config.dma_addr_width;
-        self.bus.write(width, address, &answer.encode())?;
+        self.bus.answer(width, address, &answer.encode())?;
         match value {
             Some(_) => Ok(()),
             None => {

@@ -227,14 +227,22 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             return;
         };
         cq.armed = false;
-        let Some(eqn) = cq.eq else {
-            return;
-        };
+        if let Some(eq) = cq.eq {
+            // The driver cannot destroy it before the CQ.
+            let _ = self.write_event(eq, number);
+        }
+    }
+
+    /// Writes an event of CQ `cq` to event queue `eqn`.
+    ///
+    /// # Errors
+    /// Says why the driver does not get it.
+    pub(crate) fn write_event(&mut self, eqn: u16, cq: u16) -> Result<(), String> {
         let Some(eq) = self.objects.eqs.get_mut(&eqn) else {
-            return;
+            return Err(format!("there is no event queue {eqn}"));
         };
         let event = CompEvent {
-            cqn: number,
+            cqn: cq,
             ..CompEvent::default()
         };
         let [low, high] = <[u32; 2]>::get(&event.encode(), 0).unwrap_or_default();
@@ -250,11 +258,15 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         let armed = eq.armed;
         self.journal.counters.cq_events += 1;
         let width = self.config.dma_addr_width;
-        match self.bus.write_entry(width, address, &element.encode()) {
-            Ok(()) if armed => self.raise_event_queue(eqn),
-            Ok(()) => (),
-            Err(breach) => self.journal.breach(breach),
+        if let Err(breach) = self.bus.write_entry(width, address, &element.encode()) {
+            let text = breach.text.clone();
+            self.journal.breach(breach);
+            return Err(text);
         }
+        if armed {
+            self.raise_event_queue(eqn);
+        }
+        Ok(())
     }
 
     fn raise_event_queue(&mut self, number: u16) {

@@ -10,6 +10,7 @@ mod pair;
 mod rdma;
 mod scripts;
 mod sends;
+mod sessions;
 mod side;
 mod statistics;
 mod wr;
