@@ -4,12 +4,14 @@
 import errno
 import os
 import select
+import threading
 
+import ioctl
 import pci
 import uverbs
 from endpoint import Endpoint, pair
 from processes import Child
-from uapi import error_of
+from uapi import Room, error_of
 
 EVENT_BYTES = 8
 CPU1 = "/sys/devices/system/cpu/cpu1/online"
@@ -39,6 +41,36 @@ def every_vector_brings_events(test):
                 came = event_comes(two.channel, 5 if armed else 0.3)
                 assert came == armed, f"vector {vector}: armed {armed}, an event {came}"
                 two.ring.events += came
+
+
+def no_event_of_a_queue_that_was_not_created(test):
+    """An event names a queue whose creation fails just then: it must not reach the channel.
+
+    The answer cannot be written, so the driver gives the queue back, which the device makes take
+    long; meanwhile there is an event with its number, as a queue before it may have left one. The
+    channel would keep it, and with it a pointer to an object that is freed.
+    """
+    device = test.device
+    with uverbs.Context(test.function.uverbs()) as context:
+        channel = context.channel()
+        first, errors = device.next_seq(), []
+        device.fault("destroy_cq", "delay", ms=1000)
+
+        def create():
+            core = {"cqe": 16, "comp_channel": channel}
+            driver = {"cq_entry_size": 16, "num_sub_cqs": context.limits.sub_cqs_per_cq, "flags": uverbs.CQ_CHANNEL}
+            errors.append(error_of(lambda: ioctl.CREATE_CQ.send(context.fd, core, driver, at=Room(0).address)))
+
+        creation = threading.Thread(target=create)
+        creation.start()
+        while not (given_back := [entry for entry in device.log(first) if entry["command"] == "destroy_cq"]):
+            assert creation.is_alive(), f"it failed before: errno {errors}"
+        created = next(entry for entry in device.log(first) if entry["command"] == "create_cq")
+        device.completion_event(created["eq"], given_back[0]["cq"])
+        creation.join()
+        assert errors == [errno.EFAULT], f"errno {errors}"
+        assert not event_comes(channel, 0.5), "an event of a queue that nobody has"
+        os.close(channel)
 
 
 def no_event_queue_is_refused(test):

@@ -7,6 +7,8 @@ import time
 
 VENDOR = "0x1d0f"
 DRIVER = "/sys/bus/pci/drivers/efa"
+# The command register of configuration space, and a bit of it.
+COMMAND, BUS_MASTER = 4, 1 << 2
 
 
 def functions():
@@ -34,6 +36,13 @@ class Function:
 
     def unbind(self):
         write(f"{DRIVER}/unbind", self.address)
+
+    def set_bus_master(self, on):
+        """Turns bus mastering on or off, behind the back of any driver."""
+        with open(f"{self.path}/config", "r+b", buffering=0) as config:
+            command = int.from_bytes(os.pread(config.fileno(), 2, COMMAND), "little")
+            command = command | BUS_MASTER if on else command & ~BUS_MASTER
+            os.pwrite(config.fileno(), command.to_bytes(2, "little"), COMMAND)
 
     def rdma(self):
         """The name of the RDMA device, or None."""

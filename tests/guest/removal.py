@@ -7,8 +7,15 @@ import time
 
 import module
 import uverbs
+from endpoint import Endpoint
+from flood import Flood
+from processes import Child
 
 USERS = 6
+# When a completion comes that is too late for the driver.
+LATE_MS = 12_000
+# What the device writes to of itself.
+WRITTEN_LATE = {"acq", "aenq", "eq", "cq"}
 
 
 def open_context_does_not_hold_the_module(test):
@@ -64,19 +71,86 @@ def unbinding_under_load(test):
 
 
 def refused_reset_harms_nobody(test):
-    """A device that was not reset still has the addresses of its queues when it is probed again."""
-    test.device.set(keep_alive_ms=1, reset_timeout=0)  # a driver cannot reset without a timeout
+    """A device that was not reset still writes to its queues: nobody else ever gets their memory.
+
+    What it knows stays as it is while others take all the memory they can get, and what it then
+    writes late reaches none of them: a completion of a command, an asynchronous event, an event of
+    a completion queue, and the completion of a work request.
+    """
+    lose_objects(test)
+    test.device.keep_alive(False)
+    test.device.fault("destroy_eq", "delay", ms=LATE_MS)
+    test.device.set(reset_timeout=0)  # a driver cannot reset without a timeout
     try:
         test.function.unbind()
-        for _ in range(150):
-            try:
-                test.function.bind()
-            except OSError as error:
-                assert error.errno == errno.EINVAL, f"errno {error.errno}"
-            else:
-                raise AssertionError("a device without a reset timeout was taken")
+        known = test.device.reach()
+        kinds = {what for what, _, _ in known}
+        assert kinds == {"register_answer", "aq", "acq", "aenq", "eq", "cq", "qp", "mr"}, kinds
+        test.function.set_bus_master(True)
+        flood = Flood()
+        assert not (changed := changes(known, test.device.reach())), f"given to others: {changed}"
+        write_late(test, known)
+        assert not (pieces := flood.changed()), f"{pieces} pieces of memory of others were written to"
+        known = test.device.reach()
+        refuse_to_bind(test)
+        flood = Flood()
+        # Each probe says anew where answers to register reads go.
+        changed = changes(known, test.device.reach()) - {"register_answer"}
+        assert not changed, f"given to others after another probe: {changed}"
+        assert not (pieces := flood.changed()), f"{pieces} pieces of memory of others were written to"
     finally:
-        test.device.set(keep_alive_ms=1000, reset_timeout=30)
+        test.device.clear_faults()
+        test.device.keep_alive(True)
+        test.device.set(reset_timeout=30)
     test.function.bind()
-    with uverbs.Context(test.function.uverbs()) as context:
-        context.alloc_pd().dealloc()
+    assert not {"cq", "qp", "mr"} & {what for what, _, _ in test.device.reach()}, "the reset ended nothing"
+    Endpoint(test.function).close()
+
+
+def lose_objects(test):
+    """A process ends whose objects the device does not take back; one completion is under way."""
+    for command in ("destroy_qp", "destroy_cq", "dereg_mr"):
+        test.device.fail(command, count=0)
+    test.device.hold_completions(True)
+
+    def body(say):
+        end = Endpoint(test.function)
+        end.receive()
+        end.send(end)
+        say("sent")
+
+    child = Child(body)
+    assert child.heard() == "sent"
+    child.end()
+
+
+def write_late(test, known):
+    """Lets the device write to each queue that it still knows."""
+    wait_for(lambda: "acq" in changes(known, test.device.reach()), "the late completion did not come")
+    test.device.event("keep_alive")
+    for number in {number for what, number, _ in known if what == "eq"}:
+        test.device.completion_event(number, 0)
+    test.device.hold_completions(False)
+    assert changes(known, test.device.reach()) == WRITTEN_LATE
+
+
+def changes(before, now):
+    """Which kinds of memory that the device knew hold something else now, or are not known any more."""
+    return {what[0] for what, digest in before.items() if now.get(what) != digest}
+
+
+def wait_for(condition, otherwise, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.2)
+
+
+def refuse_to_bind(test):
+    for _ in range(test.pick(20, 150)):
+        try:
+            test.function.bind()
+        except OSError as error:
+            assert error.errno == errno.EINVAL, f"errno {error.errno}"
+        else:
+            raise AssertionError("a device without a reset timeout was taken")

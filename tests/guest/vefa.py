@@ -77,6 +77,15 @@ class Device:
     def hold_completions(self, on, **which):
         self.ask("hold_completions", on=on, **which)
 
+    def reach(self):
+        """What guest memory the device knows, and a digest of what is in it: by (what, number, address)."""
+        known = self.ask("reach")["reach"]
+        return {(entry["of"], entry.get("id"), entry["address"]): entry["digest"] for entry in known}
+
+    def completion_event(self, eq, cq):
+        """An event of a completion queue, whether or not there is one of that number."""
+        self.ask("completion_event", eq=eq, cq=cq)
+
     def event(self, group, syndrome=0):
         self.ask("event", group=group, syndrome=syndrome)
 

@@ -94,6 +94,9 @@ pub struct GuestTest {
     /// What the kernel says of a test, and is right: lines with this are no failure. Boots a machine for it alone.
     #[serde(default)]
     pub complaints: Vec<String>,
+    /// The test ends the devices, as if they were pulled out: the machine is of no more use.
+    #[serde(default)]
+    pub ends_devices: bool,
     /// Only in the full size.
     #[serde(default)]
     pub full: bool,

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context as _, Result};
-use serde_json::json;
+use serde_json::{json, Value};
 
 use crate::agent::{Agent, Reply, Request};
 use crate::cli::Driver;
@@ -27,6 +27,8 @@ const CHECKED_MEMORY_MIB: u32 = 2048;
 /// Software emulation on a busy host is slow; a boot takes about 5 s on an idle one.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(20);
+/// How long a device may take to notice that its client is gone.
+const DETACH_LIMIT: Duration = Duration::from_secs(10);
 const MARK_LIMIT: Duration = Duration::from_secs(10);
 /// How the line begins that the guest puts into the kernel log before a test.
 const BEGIN: &str = "efa-test: begin <";
@@ -62,6 +64,8 @@ pub struct Vm {
     pub checks: bool,
     /// Whether its devices stand behind an IOMMU.
     pub iommu: bool,
+    /// Whether the test may end the devices.
+    pub devices_may_end: bool,
 }
 
 /// What one test program in the guest came to.
@@ -116,6 +120,7 @@ impl Vm {
             patience,
             checks: boot.kernel.checks,
             iommu: boot.machine.iommu,
+            devices_may_end: false,
         })
     }
 
@@ -126,8 +131,9 @@ impl Vm {
     /// The guest hangs or is gone: the machine is of no more use.
     pub fn call(&mut self, request: &Request) -> Result<Outcome> {
         let (qemu, vefa, dir) = (&mut self.qemu, &mut self.vefa, self.dir.path());
+        let may_end = self.devices_may_end;
         let mut alive = || {
-            if vefa.ended() {
+            if !may_end && vefa.ended() {
                 bail!("the virtual device ended: {}", last_words(dir, vefa::LOG));
             }
             qemu_alive(qemu, dir)
@@ -185,7 +191,18 @@ impl Vm {
         let broken = violations
             .iter()
             .find(|violation| violation["rule"] != json!("doorbell-unowned"));
-        Ok(broken.map(|violation| format!("contract violation: {violation}")))
+        if let Some(violation) = broken {
+            return Ok(Some(format!("contract violation: {violation}")));
+        }
+        for _ in 0..DETACH_LIMIT.as_millis() / 100 {
+            let answer = control.ask(&json!({"op": "log"}))?;
+            let log = answer["log"].as_array().context("a log that is no list")?;
+            if let Some(verdict) = wrong_after(log, reason) {
+                return Ok(verdict);
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(Some("the device still has its client".into()))
     }
 
     /// Copies what explains a failure to `target`: the console, each device's command log, vefa's
@@ -223,6 +240,21 @@ impl Vm {
         self.shares.clear();
         Ok(())
     }
+}
+
+/// What a device did after the last reset for `reason`, until its client had gone, that it must not
+/// have done: nothing, as a rule. `None` as long as the client is there.
+fn wrong_after(log: &[Value], reason: &str) -> Option<Option<String>> {
+    let reset = log.iter().rposition(|entry| entry["reason"] == reason)?;
+    let after = log.get(reset + 1..)?;
+    let gone = after
+        .iter()
+        .any(|entry| entry["command"] == "function_reset");
+    let idle = json!({"dma_reads": 0, "dma_writes": 0, "interrupts": 0});
+    let wrong = after
+        .iter()
+        .find(|entry| entry["command"] != "function_reset" || entry["did"] != idle);
+    gone.then(|| wrong.map(|entry| format!("after the reset: {entry}")))
 }
 
 /// The lines that bracket a test in the kernel log.
@@ -427,5 +459,40 @@ fn keep_boot_log(env: &Env, console: &Console) {
     let target = env.results("boot");
     if fs::create_dir_all(&target).is_ok() {
         let _ = fs::copy(console.path(), target.join("console.log"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(after: &[Value]) -> Vec<Value> {
+        let reset = json!({"command": "reset", "reason": "shutdown", "did": {"dma_writes": 9}});
+        let before = json!({"command": "function_reset", "did": {"dma_writes": 5}});
+        [&[before, reset], after].concat()
+    }
+
+    fn end(dma_writes: u64) -> Value {
+        let did = json!({"dma_reads": 0, "dma_writes": dma_writes, "interrupts": 0});
+        json!({"command": "function_reset", "did": did})
+    }
+
+    #[test]
+    fn a_device_is_judged_once_its_client_is_gone() {
+        assert_eq!(wrong_after(&log(&[]), "shutdown"), None);
+        assert_eq!(wrong_after(&log(&[end(0)]), "shutdown"), Some(None));
+        assert_eq!(wrong_after(&[end(0)], "shutdown"), None);
+    }
+
+    #[test]
+    fn what_a_device_does_after_its_reset_is_wrong() {
+        for after in [
+            vec![end(1)],
+            vec![end(0), end(1)],
+            vec![json!({"command": "reg_mr"}), end(0)],
+        ] {
+            let verdict = wrong_after(&log(&after), "shutdown");
+            assert!(verdict.flatten().is_some(), "{after:?}");
+        }
     }
 }

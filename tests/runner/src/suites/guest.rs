@@ -88,8 +88,10 @@ struct Machines {
 
 impl Machines {
     fn run(&mut self, context: &mut Context, test: &GuestTest, driver: Driver) -> (Status, f64) {
-        let alone =
-            test.alone || !test.complaints.is_empty() || (test.alone_on_c && driver == Driver::C);
+        let alone = test.alone
+            || test.ends_devices
+            || !test.complaints.is_empty()
+            || (test.alone_on_c && driver == Driver::C);
         if alone || !self.suits(test, driver) {
             self.stop(context);
         }
@@ -107,6 +109,7 @@ impl Machines {
             self.vm = None;
             return (status, boot.elapsed().as_secs_f64());
         }
+        vm.devices_may_end = test.ends_devices;
         let result = vm.call(&request);
         let seconds = boot.elapsed().as_secs_f64();
         let (status, usable) = match result {
@@ -240,7 +243,10 @@ fn request<'a>(context: &Context, test: &'a GuestTest, driver: Driver) -> Reques
         driver: driver.name(),
         size: context.args.size.name(),
         timeout,
-        args: Value::Null,
+        args: match test.ends_devices {
+            true => json!({ "ends_devices": true }),
+            false => Value::Null,
+        },
     }
 }
 
