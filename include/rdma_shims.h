@@ -30,6 +30,18 @@ int rdma_shim_rht_remove(struct rhashtable *ht, struct rdma_rht_node *node);
 u32 rdma_shim_rht_len(struct rhashtable *ht);
 void rdma_shim_rht_free(struct rdma_rht_node *node);
 
+/* The same for a walk over all nodes. A null pointer is the end of a bucket, or of the tables. */
+struct bucket_table *rdma_shim_rht_table(struct rhashtable *ht);
+struct bucket_table *rdma_shim_rht_future_table(struct rhashtable *ht, struct bucket_table *table);
+struct rdma_rht_node *rdma_shim_rht_first(struct bucket_table *table, unsigned int bucket);
+struct rdma_rht_node *rdma_shim_rht_next(struct rdma_rht_node *node);
+
+/* Counters that each CPU has for itself. */
+u64 __percpu *rdma_shim_percpu_alloc(size_t count);
+void rdma_shim_percpu_free(u64 __percpu *counters);
+void rdma_shim_percpu_inc(u64 __percpu *counters, size_t index);
+u64 rdma_shim_percpu_sum(u64 __percpu *counters, size_t index);
+
 /* Interrupts, waiting, and facts about the machine. */
 struct device;
 struct semaphore;

@@ -6,6 +6,7 @@
 
 use crate::{
     bindings,
+    debugfs::DeviceDir,
     pci::dev_as_raw,
     provider::Provider, //
 };
@@ -126,12 +127,15 @@ impl<P: Provider> Drop for Allocation<P> {
 ///
 /// `device` is registered, and its `data` points to `self.data`.
 pub struct Registration<'a, P: Provider> {
+    // Removed before the device is unregistered, by `drop`.
+    debugfs: Option<DeviceDir<P>>,
     // Freed before `data`, to which it has a pointer.
     device: Allocation<P>,
     data: Pin<KBox<P::Data<'a>>>,
 }
 
-// SAFETY: The RDMA core lets any thread unregister a device, and `P::Data` is `Send` and `Sync`.
+// SAFETY: The RDMA core lets any thread unregister a device, debugfs lets any remove files, and
+// `P::Data` is `Send` and `Sync`.
 unsafe impl<P: Provider> Send for Registration<'_, P> {}
 
 // SAFETY: Shared access only reaches `P::Data`, which is `Sync`.
@@ -179,8 +183,14 @@ impl<'a, P: Provider> Registration<'a, P> {
             )
         })?;
 
+        // SAFETY: The data stays where it is, and `drop` drops the directory before it.
+        let debugfs = unsafe { DeviceDir::new(parent, NonNull::from(&*data).cast()) };
         // INVARIANT: The registration succeeded, and `Allocation::new` stored the pointer.
-        Ok(Self { device, data })
+        Ok(Self {
+            debugfs: Some(debugfs),
+            device,
+            data,
+        })
     }
 
     /// The driver's device.
@@ -191,6 +201,7 @@ impl<'a, P: Provider> Registration<'a, P> {
 
 impl<P: Provider> Drop for Registration<'_, P> {
     fn drop(&mut self) {
+        self.debugfs = None;
         // SAFETY: By the type invariants the device is registered. The call returns when no
         // callback runs any more; `self.device` and then `self.data` are dropped after it.
         unsafe { bindings::ib_unregister_device(self.device.as_raw()) };

@@ -7,6 +7,7 @@
 //! which the kernel crate does not know.
 
 use crate::{
+    debugfs::DriverDir,
     device::{
         Identity,
         Registration, //
@@ -99,14 +100,16 @@ unsafe impl<D: Driver> RegistrationOps for Adapter<D> {
         // SAFETY: `pdrv` is not registered yet, so nobody else uses it.
         unsafe { (*pdrv.get()).shutdown = Some(Self::shutdown_callback) };
 
+        DriverDir::create(name);
         // SAFETY: By the safety requirements of this function. The inner adapter sets the fields
         // it knows and leaves the others as they are.
-        unsafe { Inner::<D>::register(pdrv, name, module) }
+        unsafe { Inner::<D>::register(pdrv, name, module) }.inspect_err(|_| DriverDir::remove())
     }
 
     unsafe fn unregister(pdrv: &Opaque<Self::DriverType>) {
         // SAFETY: By the safety requirements of this function.
-        unsafe { Inner::<D>::unregister(pdrv) }
+        unsafe { Inner::<D>::unregister(pdrv) };
+        DriverDir::remove();
     }
 }
 

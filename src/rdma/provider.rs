@@ -47,6 +47,7 @@ use crate::{
         PortAttr,
         PortImmutable, //
     },
+    debugfs::AnyFile,
     stats::CounterDesc,
     udata::Udata, //
 };
@@ -88,6 +89,9 @@ pub trait Provider: Sized + 'static {
 
     /// The counters of the device, as a whole.
     const DEVICE_COUNTERS: &'static [CounterDesc];
+
+    /// The files of the device in debugfs.
+    const DEBUG_FILES: &'static [AnyFile<Self>] = &[];
 
     /// Reports the limits of the device. There is no `udata` when the core itself asks.
     fn query_device(dev: &Self::Data<'_>, udata: Option<&Udata<'_>>) -> Result<DeviceAttr>;

@@ -7,15 +7,17 @@
 //! The table holds one reference to each node in it. A node's memory is given back only
 //! after an RCU grace period, so that a concurrent lookup never reads freed memory.
 //!
-//! Not implemented: walking, and keys of other sizes than [`KEY_WORDS`] (the C inlines want
-//! constant parameters).
+//! Not implemented: keys of other sizes than [`KEY_WORDS`] (the C inlines want constant
+//! parameters).
 
 mod chain;
 mod node;
+mod walk;
 
 pub use self::{
     chain::Chain,
-    node::{Node, NodeRef}, //
+    node::{Node, NodeRef},
+    walk::{Cursor, Seen}, //
 };
 
 use crate::bindings;
@@ -144,7 +146,6 @@ impl<T> Table<T> {
     }
 
     /// The number of nodes in the table, which may have changed by the time it is looked at.
-    #[cfg(CONFIG_KUNIT = "y")]
     pub fn nodes(&self) -> usize {
         // SAFETY: By the type invariant the table is initialised.
         let nodes = unsafe { bindings::rdma_shim_rht_len(self.table.get()) };

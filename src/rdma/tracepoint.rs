@@ -81,6 +81,16 @@ impl Argument for Instant<Monotonic> {
     }
 }
 
+/// The same for a start that is known only where somebody listened then; else 0.
+impl Argument for Option<Instant<Monotonic>> {
+    type Raw = u64;
+
+    #[inline(always)]
+    fn raw(&self) -> u64 {
+        self.as_ref().map_or(0, Argument::raw)
+    }
+}
+
 /// Declares the tracepoints of a C file of the driver as safe functions of the same names.
 ///
 /// The arguments must be those of the tracepoint's `TP_PROTO()`, each in the form that
@@ -109,20 +119,11 @@ macro_rules! tracepoints {
                 #[cfg(CONFIG_TRACEPOINTS)]
                 ::kernel::macros::paste! {
                     extern "C" {
-                        static [<__tracepoint_ $name>]: ::kernel::bindings::tracepoint;
                         fn [<rust_do_trace_ $name>](
                             $($arg: <$type as $crate::tracepoint::Argument>::Raw),*
                         );
                     }
-                    // SAFETY: The key is that of a tracepoint, which C defines.
-                    let is_on = unsafe {
-                        ::kernel::jump_label::static_branch_unlikely!(
-                            [<__tracepoint_ $name>],
-                            ::kernel::bindings::tracepoint,
-                            key
-                        )
-                    };
-                    if is_on {
+                    if $crate::is_traced!($name) {
                         // SAFETY: By the contract of the macro C takes these arguments, and uses
                         // pointers during the call only, for which their referents are borrowed.
                         unsafe {
@@ -139,4 +140,29 @@ macro_rules! tracepoints {
             }
         )*
     };
+}
+
+/// Whether somebody listens to a tracepoint that [`tracepoints!`](crate::tracepoints!) declares: for
+/// what only a listener needs. False where the kernel has no tracepoints.
+#[macro_export]
+macro_rules! is_traced {
+    ($name:ident) => {{
+        #[cfg(CONFIG_TRACEPOINTS)]
+        let is_on = ::kernel::macros::paste! {{
+            extern "C" {
+                static [<__tracepoint_ $name>]: ::kernel::bindings::tracepoint;
+            }
+            // SAFETY: The key is that of a tracepoint, which C defines.
+            unsafe {
+                ::kernel::jump_label::static_branch_unlikely!(
+                    [<__tracepoint_ $name>],
+                    ::kernel::bindings::tracepoint,
+                    key
+                )
+            }
+        }};
+        #[cfg(not(CONFIG_TRACEPOINTS))]
+        let is_on = false;
+        is_on
+    }};
 }

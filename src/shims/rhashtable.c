@@ -40,3 +40,28 @@ void rdma_shim_rht_free(struct rdma_rht_node *node)
 {
 	kfree_rcu(node, rcu);
 }
+
+struct bucket_table *rdma_shim_rht_table(struct rhashtable *ht)
+{
+	return rht_dereference_rcu(ht->tbl, ht);
+}
+
+struct bucket_table *rdma_shim_rht_future_table(struct rhashtable *ht, struct bucket_table *table)
+{
+	return rht_dereference_rcu(table->future_tbl, ht);
+}
+
+static struct rdma_rht_node *node_or_null(struct rhash_head *link)
+{
+	return rht_is_a_nulls(link) ? NULL : container_of(link, struct rdma_rht_node, link);
+}
+
+struct rdma_rht_node *rdma_shim_rht_first(struct bucket_table *table, unsigned int bucket)
+{
+	return node_or_null(rht_ptr_rcu(rht_bucket(table, bucket)));
+}
+
+struct rdma_rht_node *rdma_shim_rht_next(struct rdma_rht_node *node)
+{
+	return node_or_null(rcu_dereference(node->link.next));
+}

@@ -7,7 +7,7 @@ use crate::{bindings, count::Count};
 use core::{cell::UnsafeCell, mem, ops::Deref, ptr::NonNull};
 use kernel::{
     prelude::*,
-    sync::atomic::Atomic,
+    sync::atomic::{ordering::Relaxed, Atomic},
     types::Opaque, //
 };
 
@@ -30,7 +30,7 @@ pub struct Node<T> {
     pub(super) chained: Atomic<bool>,
     pub(super) next: UnsafeCell<Option<NonNull<Node<T>>>>,
     #[pin]
-    value: T,
+    pub(super) value: T,
 }
 
 impl<T> Node<T> {
@@ -69,6 +69,11 @@ impl<T> Node<T> {
         let node = KBox::into_raw(unsafe { Pin::into_inner_unchecked(node) });
         // SAFETY: `KBox::into_raw` never returns a null pointer. The node's one reference is ours.
         Ok(unsafe { NodeRef::from_raw(NonNull::new_unchecked(node)) })
+    }
+
+    /// Whether it is on a chain.
+    pub(super) fn is_chained(&self) -> bool {
+        self.chained.load(Relaxed)
     }
 
     /// Takes a reference to the node with this header, unless its last one is gone.

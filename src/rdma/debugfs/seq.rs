@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The operations of a file, on the kernel's `seq_file`.
+//!
+//! A record of the `seq_file` is a piece of the file's text. The core may show a record twice, and
+//! goes on to the next only by `next`: so showing remembers where the piece ends, and `next` moves
+//! there.
+
+use super::{dir::Entry, File};
+use crate::{bindings, provider::Provider};
+use core::{marker::PhantomData, mem::size_of, ptr};
+use kernel::{
+    ffi::{c_int, c_void},
+    fmt,
+    module::this_module,
+    prelude::*,
+};
+
+/// What there is for each time that a file is opened: plain memory, which the core allocates, zeroed,
+/// and frees.
+#[repr(C)]
+struct Reader<P: Provider, Place> {
+    entry: *const Entry<P>,
+    /// Where the record at hand starts.
+    from: Place,
+    /// Where it ends, once it was shown.
+    to: Place,
+    at_end: bool,
+}
+
+/// The text that a reader gets.
+struct Out(*mut bindings::seq_file);
+
+impl fmt::Write for Out {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        // SAFETY: The `seq_file` is valid as long as `show` runs, and the text is readable. What
+        // does not fit is noticed by the core, which shows the record again.
+        unsafe { bindings::seq_write(self.0, text.as_ptr().cast(), text.len()) };
+        Ok(())
+    }
+}
+
+/// The operations of the file `F`.
+pub(super) struct Operations<P: Provider, F: File<P>>(PhantomData<fn() -> (P, F)>);
+
+impl<P: Provider, F: File<P>> Operations<P, F> {
+    pub(super) const FILE: &bindings::file_operations = &bindings::file_operations {
+        owner: this_module::<P::Module>().as_ptr(),
+        open: Some(Self::open),
+        read: Some(bindings::seq_read),
+        llseek: Some(bindings::seq_lseek),
+        release: Some(bindings::seq_release_private),
+        ..pin_init::zeroed()
+    };
+
+    const SEQUENCE: &bindings::seq_operations = &bindings::seq_operations {
+        start: Some(Self::start),
+        stop: Some(Self::stop),
+        next: Some(Self::next),
+        show: Some(Self::show),
+    };
+
+    /// # Safety
+    ///
+    /// Only debugfs calls it, with an inode that points to an `Entry<P>`.
+    unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        let Ok(size) = size_of::<Reader<P, F::Place>>().try_into() else {
+            return EINVAL.to_errno();
+        };
+        // SAFETY: The file is being opened; the operations live forever.
+        let reader = unsafe { bindings::__seq_open_private(file, Self::SEQUENCE, size) }
+            .cast::<Reader<P, F::Place>>();
+        if reader.is_null() {
+            return ENOMEM.to_errno();
+        }
+        // SAFETY: It was just allocated for a `Reader`, for which all zeroes is a valid value; the
+        // inode is valid.
+        unsafe { (*reader).entry = (*inode).i_private.cast() };
+        0
+    }
+
+    /// The reader of a sequence.
+    ///
+    /// # Safety
+    ///
+    /// `seq` is that of a file that was opened by `open`, and its lock is held, so that nobody else
+    /// uses the reader during `'a`.
+    unsafe fn reader<'a>(seq: *mut bindings::seq_file) -> &'a mut Reader<P, F::Place> {
+        // SAFETY: `open` made it, and by the precondition nobody else uses it.
+        unsafe { &mut *(*seq).private.cast() }
+    }
+
+    /// # Safety
+    ///
+    /// Only the `seq_file` core calls it, with its lock held.
+    unsafe extern "C" fn start(seq: *mut bindings::seq_file, pos: *mut i64) -> *mut c_void {
+        // SAFETY: By the precondition.
+        let (reader, pos) = unsafe { (Self::reader(seq), *pos) };
+        if pos == 0 {
+            reader.from = pin_init::zeroed();
+            reader.at_end = false;
+        }
+        Self::record(reader)
+    }
+
+    /// # Safety
+    ///
+    /// As for `start`.
+    unsafe extern "C" fn next(
+        seq: *mut bindings::seq_file,
+        _record: *mut c_void,
+        pos: *mut i64,
+    ) -> *mut c_void {
+        // SAFETY: By the precondition.
+        let reader = unsafe {
+            *pos = (*pos).wrapping_add(1);
+            Self::reader(seq)
+        };
+        reader.from = reader.to;
+        Self::record(reader)
+    }
+
+    /// What stands for the record at hand; null where there is none.
+    fn record(reader: &mut Reader<P, F::Place>) -> *mut c_void {
+        if reader.at_end {
+            return ptr::null_mut();
+        }
+        ptr::from_mut(reader).cast()
+    }
+
+    /// # Safety
+    ///
+    /// As for `start`, after `start` or `next`.
+    unsafe extern "C" fn show(seq: *mut bindings::seq_file, _record: *mut c_void) -> c_int {
+        // SAFETY: By the precondition.
+        let reader = unsafe { Self::reader(seq) };
+        // SAFETY: debugfs lets operations run only while the file is there: so is the entry, and
+        // the driver's device. Lifetimes do not change a layout.
+        let data = unsafe { (*reader.entry).data.cast::<P::Data<'_>>().as_ref() };
+        reader.to = reader.from;
+        reader.at_end = !F::write(data, &mut reader.to, &mut Out(seq));
+        0
+    }
+
+    /// # Safety
+    ///
+    /// None: there is nothing to end.
+    unsafe extern "C" fn stop(_seq: *mut bindings::seq_file, _record: *mut c_void) {}
+}
