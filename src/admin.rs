@@ -400,6 +400,11 @@ impl Admin {
         &self.reset.dma
     }
 
+    /// Whether commands are accepted: no command timed out, and the device was not shut down.
+    pub(crate) fn is_open(&self) -> bool {
+        self.core.queue.is_open()
+    }
+
     /// What the device told in probe.
     pub(crate) fn features(&self) -> &Features {
         &self.features

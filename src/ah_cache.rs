@@ -10,6 +10,7 @@
 //! nothing but what a program of the host can give them as well, so that the same source is also
 //! tried there, in every order in which threads can meet.
 
+mod listing;
 mod protocol;
 
 pub(crate) use self::protocol::{AhCache, AhRef, Entry};

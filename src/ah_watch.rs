@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the driver tells of its address handle cache.
+//! What the driver tells of its address handle cache: counters, tracepoints and the log.
 
 use crate::{
     ah_cache::{
@@ -8,28 +8,126 @@ use crate::{
         Event,
         Observer, //
     },
-    device::Device, //
+    device::Device,
+    hw::admin::{
+        ADMIN_CREATE_AH,
+        ADMIN_DESTROY_AH, //
+    },
+    trace::{
+        self,
+        Hit, //
+    }, //
 };
-use kernel::prelude::*;
-use rdma::ratelimited;
+use kernel::{
+    prelude::*,
+    time::{
+        Instant,
+        Monotonic, //
+    }, //
+};
+use rdma::{
+    percpu,
+    ratelimited, //
+};
+
+/// What is counted.
+#[derive(Clone, Copy)]
+enum What {
+    Hits,
+    Waits,
+    Reuses,
+    Misses,
+    Creates,
+    CreateFailures,
+    Restarts,
+    Destroys,
+    DestroyFailures,
+    Outlived,
+    Retired,
+}
+
+/// The names for people, in the order of [`What`].
+const NAMES: [&str; 11] = [
+    "hits",
+    "waits",
+    "reuses",
+    "misses",
+    "creates",
+    "create_failures",
+    "restarts",
+    "destroys",
+    "destroy_failures",
+    "outlived",
+    "retired",
+];
+
+impl<S> Event<S> {
+    fn what(&self) -> What {
+        match self {
+            Event::Hit => What::Hits,
+            Event::Joined => What::Waits,
+            Event::Reused => What::Reuses,
+            Event::Miss => What::Misses,
+            Event::Created(_) => What::Creates,
+            Event::CreateFailed(..) => What::CreateFailures,
+            Event::Restarted => What::Restarts,
+            Event::Destroyed(_) => What::Destroys,
+            Event::DestroyFailed(..) => What::DestroyFailures,
+            Event::Outlived => What::Outlived,
+            Event::Retired => What::Retired,
+        }
+    }
+}
+
+/// The counters of a cache.
+pub(crate) struct AhCounters(percpu::Counters<{ NAMES.len() }>);
+
+impl AhCounters {
+    /// All at zero.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`: there is no memory.
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self(percpu::Counters::new()?))
+    }
+
+    /// Each with its name.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        NAMES
+            .into_iter()
+            .enumerate()
+            .map(|(index, name)| (name, self.0.sum(index)))
+    }
+
+    #[inline]
+    fn count(&self, what: What) {
+        // CAST: The number of a variant.
+        self.0.inc(what as usize);
+    }
+}
 
 impl Observer for Device<'_> {
-    type Start = ();
+    type Start = Option<Instant<Monotonic>>;
 
     #[inline]
-    fn start(&self) {}
+    fn start(&self) -> Self::Start {
+        trace::ah_commands_are_traced().then(Instant::now)
+    }
 
     #[inline]
-    fn observe(&self, entry: &Entry, event: Event<()>) {
+    fn observe(&self, entry: &Entry, event: Event<Self::Start>) {
+        self.ah_counters.count(event.what());
+        self.trace(entry, &event);
         match event {
-            Event::CreateFailed((), error) => ratelimited!(dev_err!(
+            Event::CreateFailed(_, error) => ratelimited!(dev_err!(
                 self.pdev,
                 "create_ah: PD {}, GID {}: {error:?} ({})\n",
                 entry.pd(),
                 entry.gid(),
                 explain(error)
             )),
-            Event::DestroyFailed((), error) => ratelimited!(dev_warn!(
+            Event::DestroyFailed(_, error) => ratelimited!(dev_warn!(
                 self.pdev,
                 "destroy_ah: PD {}, GID {}, AH {}: {error:?} (kept for the next user; tried again when the PD is freed)\n",
                 entry.pd(),
@@ -37,6 +135,36 @@ impl Observer for Device<'_> {
                 entry.ah()
             )),
             _ => {}
+        }
+    }
+}
+
+impl Device<'_> {
+    #[inline]
+    fn trace(&self, entry: &Entry, event: &Event<Option<Instant<Monotonic>>>) {
+        let (dev, pd, gid, ah) = (
+            self.pdev.as_ref(),
+            entry.pd().number,
+            entry.gid(),
+            entry.ah(),
+        );
+        let users = entry.users();
+        match *event {
+            Event::Hit => trace::efa_ah_hit(dev, pd, gid, ah, users, Hit::AtOnce as u8),
+            Event::Joined => trace::efa_ah_hit(dev, pd, gid, ah, users, Hit::Waited as u8),
+            Event::Reused => trace::efa_ah_hit(dev, pd, gid, ah, users, Hit::Parked as u8),
+            Event::Miss => trace::efa_ah_miss(dev, pd, gid),
+            Event::Created(start) => trace::efa_ah_create(dev, pd, gid, ah, users, start),
+            Event::Destroyed(start) => trace::efa_ah_destroy(dev, pd, gid, ah, start),
+            Event::CreateFailed(start, error) => {
+                let errno = error.to_errno();
+                trace::efa_ah_failure(dev, pd, gid, ah, ADMIN_CREATE_AH, errno, start);
+            }
+            Event::DestroyFailed(start, error) => {
+                let errno = error.to_errno();
+                trace::efa_ah_failure(dev, pd, gid, ah, ADMIN_DESTROY_AH, errno, start);
+            }
+            Event::Restarted | Event::Outlived | Event::Retired => {}
         }
     }
 }

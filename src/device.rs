@@ -17,6 +17,7 @@ use crate::{
         AhCommands,
         PdId, //
     },
+    ah_watch::AhCounters,
     quarantine::Quarantine,
     verbs::{
         refused::Refused,
@@ -48,6 +49,7 @@ pub(crate) struct Device<'bound> {
     pub(crate) interrupts: InterruptMemory,
     #[pin]
     pub(crate) ah_cache: AhCache,
+    pub(crate) ah_counters: AhCounters,
     pub(crate) stats: VerbsStats,
     pub(crate) admin: Admin,
     #[pin]
@@ -69,6 +71,7 @@ impl<'bound> Device<'bound> {
             pdev,
             interrupts: InterruptMemory::of(pdev)?,
             ah_cache <- AhCache::new(),
+            ah_counters: AhCounters::new()?,
             stats: VerbsStats::new(),
             quarantine <- Quarantine::new(admin.dma_state().clone()),
             admin,

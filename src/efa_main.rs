@@ -7,6 +7,7 @@
 mod admin;
 mod ah_cache;
 mod ah_watch;
+mod debugfs;
 mod device;
 mod driver;
 mod hw;

@@ -86,6 +86,11 @@ impl<T> Stack<T> {
         }
         found
     }
+
+    fn objects(&self) -> impl Iterator<Item = &T> {
+        core::iter::successors(self.0.as_deref(), |node| node.next.as_deref())
+            .filter_map(|node| node.object.as_ref())
+    }
 }
 
 impl<T> Drop for Stack<T> {
@@ -109,6 +114,10 @@ impl<T> Waiting<T> {
             self.untried = Stack(self.tried.0.take());
         }
         self.untried.pop()
+    }
+
+    fn objects(&self) -> impl Iterator<Item = &T> {
+        Iterator::chain(self.untried.objects(), self.tried.objects())
     }
 }
 
@@ -170,6 +179,13 @@ impl<T> Quarantine<T> {
         self.len.fetch_sub(1, Relaxed);
         let object = node.object.take()?;
         Some((Slot(node), object))
+    }
+
+    /// Calls `f` for at most `count` quarantined objects, after the first `skip`. One that is being
+    /// tried right now is not among them.
+    pub(crate) fn list(&self, skip: usize, count: usize, f: impl FnMut(&T)) {
+        let waiting = self.waiting.lock();
+        waiting.objects().skip(skip).take(count).for_each(f);
     }
 
     /// Tries to give objects back with `give_back`, until the device refuses or none is left that

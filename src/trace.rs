@@ -11,6 +11,7 @@ use kernel::{
         Monotonic, //
     }, //
 };
+use rdma::attr::Gid;
 
 rdma::tracepoints! {
     /// The device is given the command of this id.
@@ -36,4 +37,62 @@ rdma::tracepoints! {
 
     /// A reset ended, well (`result` 0) or not (an errno).
     pub(crate) fn efa_reset(dev: &Device, reason: u32, result: i32, start: Instant<Monotonic>);
+}
+
+/// How a handle was found without a command.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub(crate) enum Hit {
+    /// It had users.
+    AtOnce = 0,
+    /// Another thread was creating it, and the caller waited.
+    Waited = 1,
+    /// It had no users, and the device had refused to destroy it.
+    Parked = 2,
+}
+
+rdma::tracepoints! {
+    /// A handle was found; `how` is a [`Hit`]. `users` counts the finder.
+    pub(crate) fn efa_ah_hit(dev: &Device, pd: u16, gid: &Gid, ah: u16, users: i32, how: u8);
+
+    /// There was no handle; CREATE_AH follows.
+    pub(crate) fn efa_ah_miss(dev: &Device, pd: u16, gid: &Gid);
+
+    /// CREATE_AH succeeded.
+    pub(crate) fn efa_ah_create(
+        dev: &Device,
+        pd: u16,
+        gid: &Gid,
+        ah: u16,
+        users: i32,
+        start: Option<Instant<Monotonic>>,
+    );
+
+    /// DESTROY_AH succeeded.
+    pub(crate) fn efa_ah_destroy(
+        dev: &Device,
+        pd: u16,
+        gid: &Gid,
+        ah: u16,
+        start: Option<Instant<Monotonic>>,
+    );
+
+    /// The command of this opcode failed.
+    pub(crate) fn efa_ah_failure(
+        dev: &Device,
+        pd: u16,
+        gid: &Gid,
+        ah: u16,
+        opcode: u8,
+        errno: i32,
+        start: Option<Instant<Monotonic>>,
+    );
+}
+
+/// Whether somebody wants to know how long commands of the address handle cache take.
+#[inline(always)]
+pub(crate) fn ah_commands_are_traced() -> bool {
+    rdma::is_traced!(efa_ah_create)
+        || rdma::is_traced!(efa_ah_destroy)
+        || rdma::is_traced!(efa_ah_failure)
 }

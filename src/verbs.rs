@@ -18,6 +18,7 @@ pub(crate) mod ucontext;
 
 use self::refused::Returnable;
 use crate::{
+    debugfs,
     device::Device,
     driver::Efa,
     uapi::UVERBS_ABI_VERSION, //
@@ -37,6 +38,7 @@ use rdma::{
         PortImmutable, //
     },
     cq::NewCq,
+    debugfs::AnyFile,
     provider::{
         CompletionQueues,
         Operations,
@@ -71,6 +73,7 @@ impl Provider for Efa {
     // hold; nor does user space need it to be made.
     const ROBUST_UDATA: bool = false;
     const DEVICE_COUNTERS: &'static [CounterDesc] = &stats::DEVICE_COUNTERS;
+    const DEBUG_FILES: &'static [AnyFile<Self>] = debugfs::FILES;
 
     fn query_device(dev: &Device<'_>, udata: Option<&Udata<'_>>) -> Result<DeviceAttr> {
         device::query(dev, udata)

@@ -297,11 +297,16 @@ impl AdminQueue {
         }
     }
 
+    /// Whether commands are accepted.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state.lock().open
+    }
+
     /// Waits for the right to have one more command outstanding.
     fn credit(&self, killable: bool) -> Result<Held<'_>> {
         let start = Instant::<Monotonic>::now();
         loop {
-            if !self.state.lock().open {
+            if !self.is_open() {
                 return Err(ENODEV);
             }
             if let Some(held) = self.credits.down_timeout(SLICE_MS) {
@@ -355,7 +360,7 @@ impl AdminQueue {
             }
             if woken {
                 // Left over from the slot's last command, unless the queue was closed.
-                if !self.state.lock().open {
+                if !self.is_open() {
                     return Err(ETIME);
                 }
                 continue;

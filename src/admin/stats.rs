@@ -61,4 +61,19 @@ impl Stats {
             unknown_events: Counter::new(),
         }
     }
+    /// Each with its name.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        [
+            ("submitted_cmds", &self.submitted_cmds),
+            ("completed_cmds", &self.completed_cmds),
+            ("cmds_err", &self.cmds_err),
+            ("no_completion_cmds", &self.no_completion_cmds),
+            ("keep_alive_rcvd", &self.keep_alive_rcvd),
+            ("lost_interrupts", &self.lost_interrupts),
+            ("bad_completions", &self.bad_completions),
+            ("unknown_events", &self.unknown_events),
+        ]
+        .into_iter()
+        .map(|(name, counter)| (name, counter.get()))
+    }
 }

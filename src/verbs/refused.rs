@@ -25,7 +25,10 @@ use crate::{
     }, //
 };
 use core::ops::Deref;
-use kernel::prelude::*;
+use kernel::{
+    fmt,
+    prelude::*, //
+};
 use rdma::ratelimited;
 
 /// An object of the device whose verbs object is gone. It owns what the device may still use.
@@ -51,6 +54,16 @@ impl Refused {
             Self::Pd(pd) => Some(pd),
             Self::Qp(qp) => Some(qp),
             Self::UContext(ucontext) => Some(ucontext),
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    /// What it is, and what people know it by.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.object().map(Object::name) {
+            Some(name) => write!(f, "{}  {}", name.kind, name.number),
+            None => f.write_str("memory  -"),
         }
     }
 }

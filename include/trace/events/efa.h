@@ -57,6 +57,12 @@
 		{ 3, "notification" },		\
 		{ 4, "keep-alive" })
 
+#define show_efa_ah_hit(how)			\
+	__print_symbolic(how,			\
+		{ 0, "at once" },		\
+		{ 1, "waited" },		\
+		{ 2, "parked" })
+
 #define show_efa_reset_reason(reason)		\
 	__print_symbolic(reason,		\
 		{ 0, "normal" },		\
@@ -162,6 +168,123 @@ TRACE_EVENT(efa_eq,
 	),
 	TP_printk("%s: eqn=%u type=%u cqn=%u", __get_str(dev), __entry->eqn, __entry->type,
 		  __entry->cqn)
+);
+
+/* A handle was found without a command; users counts the finder. */
+TRACE_EVENT(efa_ah_hit,
+	TP_PROTO(const struct device *dev, u16 pd, const u8 *gid, u16 ah, int users, u8 how),
+	TP_ARGS(dev, pd, gid, ah, users, how),
+	TP_STRUCT__entry(
+		__string(dev, dev_name(dev))
+		__array(u8, gid, 16)
+		__field(int, users)
+		__field(u16, pd)
+		__field(u16, ah)
+		__field(u8, how)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		memcpy(__entry->gid, gid, 16);
+		__entry->users = users;
+		__entry->pd = pd;
+		__entry->ah = ah;
+		__entry->how = how;
+	),
+	TP_printk("%s: pd=%u gid=%pI6 ah=%u users=%d how=%u (%s)", __get_str(dev), __entry->pd,
+		  __entry->gid, __entry->ah, __entry->users, __entry->how,
+		  show_efa_ah_hit(__entry->how))
+);
+
+/* There was no handle: CREATE_AH follows. */
+TRACE_EVENT(efa_ah_miss,
+	TP_PROTO(const struct device *dev, u16 pd, const u8 *gid),
+	TP_ARGS(dev, pd, gid),
+	TP_STRUCT__entry(
+		__string(dev, dev_name(dev))
+		__array(u8, gid, 16)
+		__field(u16, pd)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		memcpy(__entry->gid, gid, 16);
+		__entry->pd = pd;
+	),
+	TP_printk("%s: pd=%u gid=%pI6", __get_str(dev), __entry->pd, __entry->gid)
+);
+
+/* CREATE_AH succeeded. The latency of a command that began before anybody listened is 0. */
+TRACE_EVENT(efa_ah_create,
+	TP_PROTO(const struct device *dev, u16 pd, const u8 *gid, u16 ah, int users,
+		 u64 latency_ns),
+	TP_ARGS(dev, pd, gid, ah, users, latency_ns),
+	TP_STRUCT__entry(
+		__string(dev, dev_name(dev))
+		__array(u8, gid, 16)
+		__field(u64, latency_ns)
+		__field(int, users)
+		__field(u16, pd)
+		__field(u16, ah)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		memcpy(__entry->gid, gid, 16);
+		__entry->latency_ns = latency_ns;
+		__entry->users = users;
+		__entry->pd = pd;
+		__entry->ah = ah;
+	),
+	TP_printk("%s: pd=%u gid=%pI6 ah=%u users=%d latency_ns=%llu", __get_str(dev), __entry->pd,
+		  __entry->gid, __entry->ah, __entry->users, __entry->latency_ns)
+);
+
+/* DESTROY_AH succeeded. */
+TRACE_EVENT(efa_ah_destroy,
+	TP_PROTO(const struct device *dev, u16 pd, const u8 *gid, u16 ah, u64 latency_ns),
+	TP_ARGS(dev, pd, gid, ah, latency_ns),
+	TP_STRUCT__entry(
+		__string(dev, dev_name(dev))
+		__array(u8, gid, 16)
+		__field(u64, latency_ns)
+		__field(u16, pd)
+		__field(u16, ah)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		memcpy(__entry->gid, gid, 16);
+		__entry->latency_ns = latency_ns;
+		__entry->pd = pd;
+		__entry->ah = ah;
+	),
+	TP_printk("%s: pd=%u gid=%pI6 ah=%u latency_ns=%llu", __get_str(dev), __entry->pd,
+		  __entry->gid, __entry->ah, __entry->latency_ns)
+);
+
+/* CREATE_AH or DESTROY_AH failed. */
+TRACE_EVENT(efa_ah_failure,
+	TP_PROTO(const struct device *dev, u16 pd, const u8 *gid, u16 ah, u8 opcode, int error,
+		 u64 latency_ns),
+	TP_ARGS(dev, pd, gid, ah, opcode, error, latency_ns),
+	TP_STRUCT__entry(
+		__string(dev, dev_name(dev))
+		__array(u8, gid, 16)
+		__field(u64, latency_ns)
+		__field(int, error)
+		__field(u16, pd)
+		__field(u16, ah)
+		__field(u8, opcode)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		memcpy(__entry->gid, gid, 16);
+		__entry->latency_ns = latency_ns;
+		__entry->error = error;
+		__entry->pd = pd;
+		__entry->ah = ah;
+		__entry->opcode = opcode;
+	),
+	TP_printk("%s: pd=%u gid=%pI6 ah=%u opcode=%u (%s) error=%d latency_ns=%llu",
+		  __get_str(dev), __entry->pd, __entry->gid, __entry->ah, __entry->opcode,
+		  show_efa_opcode(__entry->opcode), __entry->error, __entry->latency_ns)
 );
 
 /* A reset ended, well (result 0) or not (an errno). */
