@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """The driver's tracepoints as the kernel's own trace file shows them."""
 
+import errno
 import os
 import re
+import threading
 
 import comp_cntr
 import events
 import uverbs
 from endpoint import pair
+from uapi import error_of
+from vefa import full
 
 TRACEFS = "/sys/kernel/tracing"
 LINE = re.compile(r"\[\d+\] +\S+ +(?P<seconds>[\d.]+): (?P<name>efa_\w+): (?P<device>[\w:.]+): (?P<text>.*)")
@@ -119,7 +123,7 @@ def timeout_is_seen(test):
             raise AssertionError("a command on a mute device succeeded")
         except OSError:
             pass
-        heard = trace.stop()
+        heard = [event for event in trace.stop() if event.name.startswith("efa_admin_")]
     submitted, given_up = heard
     assert (submitted.name, given_up.name) == ("efa_admin_submit", "efa_admin_timeout"), heard
     assert (given_up.command, given_up.id) == ("create_ah", submitted.id), heard
@@ -185,3 +189,73 @@ def nothing_is_on_by_itself(test):
     with uverbs.Context(test.function.uverbs()) as context:
         context.alloc_pd().dealloc()
     assert not trace.stop()
+
+
+def handles_are_seen(test):
+    """Each act of the cache is one event, with PD, GID, number, users and latency."""
+    gid = uverbs.gid(1)
+    with uverbs.Context(test.function.uverbs()) as context:
+        pd = context.alloc_pd()
+        trace = Trace()
+        handles = [pd.create_ah(gid) for _ in range(3)]
+        number = handles[0].number
+        for handle in handles[:2]:
+            handle.destroy()
+        test.device.fail("destroy_ah")
+        handles[2].destroy()
+        again = pd.create_ah(gid)
+        again.destroy()
+        test.device.fail("create_ah")
+        assert error_of(lambda: pd.create_ah(gid)) == errno.EINVAL
+        heard = trace.stop()
+        pd.dealloc()
+    cache = [event for event in heard if event.name.startswith("efa_ah_")]
+    assert {(event.pd, event.gid) for event in cache} == {(pd.number, full(gid))}
+    acts = [
+        ("efa_ah_miss",),
+        ("efa_ah_create", number, 1),
+        ("efa_ah_hit", number, 2, "at once"),
+        ("efa_ah_hit", number, 3, "at once"),
+        ("efa_ah_failure", number, "DESTROY_AH", -errno.EINVAL),
+        ("efa_ah_hit", number, 1, "parked"),
+        ("efa_ah_destroy", number),
+        ("efa_ah_miss",),
+        ("efa_ah_failure", 0, "CREATE_AH", -errno.EINVAL),
+    ]
+    assert [act(event) for event in cache] == acts, cache
+    for event in named(cache, "efa_ah_create", "efa_ah_destroy", "efa_ah_failure"):
+        assert event.latency_ns > 0, event
+
+
+def act(event):
+    """What an event of the cache says happened, without PD, GID and time."""
+    if event.name == "efa_ah_miss":
+        return (event.name,)
+    if event.name == "efa_ah_destroy":
+        return event.name, event.ah
+    if event.name == "efa_ah_failure":
+        return event.name, event.ah, event.words["opcode"], event.error
+    words = [event.words["how"]] if event.name == "efa_ah_hit" else []
+    return event.name, event.ah, event.users, *words
+
+
+def waiting_for_a_handle_is_a_hit(test):
+    """Who waits while another thread creates the handle has a hit that says so."""
+    test.device.fault("create_ah", "delay", ms=1000)
+    with uverbs.Context(test.function.uverbs()) as context:
+        pd = context.alloc_pd()
+        trace = Trace()
+        made = []
+        threads = [threading.Thread(target=lambda: made.append(pd.create_ah(uverbs.gid(1)))) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        heard = trace.stop()
+        for handle in made:
+            handle.destroy()
+        pd.dealloc()
+    (hit,) = named(heard, "efa_ah_hit")
+    assert (hit.words["how"], hit.users) == ("waited", 2), hit
+    (create,) = named(heard, "efa_ah_create")
+    assert create.latency_ns >= 1_000_000_000, create
