@@ -10,6 +10,9 @@ use anyhow::{bail, Result};
 /// How a panic in the kernel's Rust begins.
 const PANICKED: &str = "rust_kernel: panicked";
 
+/// The DMA checker needs more memory to keep its books, and has it.
+const GROWN: &str = "DMA-API: dma_debug_entry pool grown";
+
 /// What a kernel prints when something is wrong with it.
 const ALARMS: &[&str] = &[
     "WARNING: CPU",
@@ -48,8 +51,10 @@ const ALARMS: &[&str] = &[
 /// The first line that shows the kernel in trouble; of a panic in Rust also the next one, where its
 /// message stands.
 pub fn alarm(log: &str) -> Option<String> {
-    let telling =
-        |line: &&str| ALARMS.iter().any(|alarm| line.contains(alarm)) || is_plain_warning(line);
+    let telling = |line: &&str| {
+        (ALARMS.iter().any(|alarm| line.contains(alarm)) && !line.contains(GROWN))
+            || is_plain_warning(line)
+    };
     // A warning of a kind not known here still begins with this line.
     let any = |line: &&str| line.contains("[ cut here ]");
     let at = (log.lines().position(|line| telling(&line)))
@@ -166,7 +171,8 @@ mod tests {
 
     #[test]
     fn ordinary_errors_are_no_alarm() {
-        let log = "[    3.1] efa 0000:01:00.0: Failed to create ah [-22]\n[    3.1] warning: something small, DEBUG on\n";
+        let log = "[    3.1] efa 0000:01:00.0: Failed to create ah [-22]\n[    3.1] warning: something small, DEBUG on\n\
+                   [    3.2] DMA-API: dma_debug_entry pool grown to 131072 (200%)\n";
         assert_eq!(alarm(log), None);
     }
 
