@@ -16,7 +16,7 @@ KMEMLEAK_AGE_SECONDS = 6
 def nothing_is_left(test):
     """The checkers have been at work all the time, and find nothing that the driver left behind."""
     checkers_are_on()
-    groups = [os.path.exists(f"/sys/bus/pci/devices/{address}/iommu_group") for address in pci.functions()]
+    groups = [pci.behind_iommu(address) for address in pci.functions()]
     assert all(behind == test.args["iommu"] for behind in groups), f"behind an IOMMU: {groups}"
     if module.loaded():
         module.unload()

@@ -20,6 +20,11 @@ def functions():
     return found
 
 
+def behind_iommu(address):
+    """Whether an IOMMU stands between a function and memory."""
+    return os.path.exists(f"/sys/bus/pci/devices/{address}/iommu_group")
+
+
 class Function:
     """One EFA function."""
 
@@ -29,6 +34,10 @@ class Function:
 
     def bound(self):
         return os.path.exists(f"{self.path}/driver")
+
+    def behind_iommu(self):
+        """Whether what the device reaches is mapped for it."""
+        return behind_iommu(self.address)
 
     def bind(self):
         """OSError with the probe's errno where the driver refuses the device."""
