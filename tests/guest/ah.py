@@ -13,6 +13,7 @@ from pyverbs.device import Context as LibraryContext
 from pyverbs.pd import PD
 from pyverbs.providers.efa.efadv import EfaAH
 
+import checkers
 import module
 import uverbs
 import vefa
@@ -207,6 +208,8 @@ def many_peers(test):
     for name, times in (("create", creating), ("destroy", destroying)):
         early, late = typical(times[total // 10:4 * total // 10]), typical(times[-3 * total // 10:])
         assert late < 2 * early, f"{name}: {early * 1e6:.0f} us with few peers, {late * 1e6:.0f} us with many"
+    if checkers.there():  # KASAN holds back what is freed; kmemleak is asked when the machine has done all its tests
+        return
     # An entry of the cache takes 192 bytes: less than those of the short round.
     assert slab < 512 << 10, f"{slab >> 10} KiB of slabs stay"
     assert lost < 8 << 20, f"{lost >> 10} KiB are gone"

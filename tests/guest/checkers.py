@@ -28,12 +28,17 @@ def nothing_is_left(test):
 nothing_is_left.bare = True
 
 
+def there():
+    """Whether this is a kernel with checkers."""
+    return os.path.exists(KMEMLEAK)
+
+
 def checkers_are_on():
     """Each of them turns itself off after a first report, or when it runs out of memory."""
     locks = dict(line.split(":", 1) for line in read("/proc/lockdep_stats").splitlines() if ":" in line)
     assert any(name.strip() == "debug_locks" and int(value) for name, value in locks.items()), "lockdep is off"
     assert read(f"{DEBUGFS}/dma-api/disabled").strip() == "N", "DMA-API debugging is off"
-    assert os.path.exists(KMEMLEAK), "kmemleak is off"
+    assert there(), "kmemleak is off"
 
 
 def dma_mappings():
