@@ -9,6 +9,7 @@ from pyverbs.device import Context
 from pyverbs.pd import PD
 from pyverbs.providers.efa.efadv import EfaAH
 
+import debugfs
 import module
 
 THREADS = 5
@@ -26,6 +27,7 @@ def five_threads(test):
         creates = test.device.seen("create_ah") - creates
         numbers = {handle.query_efa_ah().ahn for handle in handles}
         assert test.driver == "c" or len(numbers) == 1, f"different device handles: {numbers}"
+        table = debugfs.text(test, "ah_cache") if test.driver == "rust" else ""
         for handle in handles:
             handle.close()
     destroys = test.device.seen("destroy_ah") - destroys
@@ -33,6 +35,7 @@ def five_threads(test):
     return {
         "devinfo": devinfo.stdout,
         "handles": len(handles),
+        "ah_cache": table,
         "create_ah": creates,
         "destroy_ah": destroys,
         "violations": test.device.violations(),

@@ -22,6 +22,8 @@ const TIMEOUT_SECONDS: u64 = 120;
 pub struct Numbers {
     pub devinfo: String,
     pub handles: u64,
+    /// The driver's table of handles while they were there; the C driver has none.
+    pub ah_cache: String,
     pub create_ah: u64,
     pub destroy_ah: u64,
     pub violations: Vec<Value>,
@@ -33,6 +35,14 @@ pub struct Numbers {
 }
 
 impl Numbers {
+    /// The users of each entry of the driver's table.
+    fn users_in_cache(&self) -> Vec<u64> {
+        let lines = self.ah_cache.lines().skip(1);
+        lines
+            .filter_map(|line| line.split_whitespace().nth(3)?.parse().ok())
+            .collect()
+    }
+
     /// What is not as it must be.
     pub fn complaints(&self, driver: Driver) -> Vec<String> {
         let mut complaints = Vec::new();
@@ -44,6 +54,9 @@ impl Numbers {
                 "{} CREATE_AH and {} DESTROY_AH instead of 1 and 1",
                 self.create_ah, self.destroy_ah
             ));
+        }
+        if driver == Driver::Rust && self.users_in_cache() != [5] {
+            complaints.push(format!("not one entry of 5 users:\n{}", self.ah_cache));
         }
         complaints.extend(
             self.violations
@@ -117,6 +130,7 @@ pub fn run(args: &RunArgs) -> Result<bool> {
     let seconds = start.elapsed().as_secs_f64();
     print!("{}", numbers.devinfo);
     println!("five threads hold {} handles of one peer", numbers.handles);
+    print!("{}", numbers.ah_cache);
     println!("the device saw {} CREATE_AH", numbers.create_ah);
     println!(
         "and, after the last was destroyed, {} DESTROY_AH",
@@ -155,6 +169,7 @@ mod tests {
         Numbers {
             devinfo: String::new(),
             handles: 5,
+            ah_cache: "pd gid ah users state\n1 fe80::1 0 5 live\n".into(),
             create_ah,
             destroy_ah: 1,
             violations: vec![],
@@ -168,6 +183,16 @@ mod tests {
         assert!(numbers(1).complaints(Driver::Rust).is_empty());
         assert_eq!(numbers(5).complaints(Driver::Rust).len(), 1);
         assert!(numbers(5).complaints(Driver::C).is_empty());
+    }
+
+    #[test]
+    fn five_handles_are_one_entry_in_the_cache() {
+        let mut bad = numbers(1);
+        bad.ah_cache.push_str("1 fe80::2 1 1 live\n");
+        assert_eq!(bad.complaints(Driver::Rust).len(), 1);
+        bad.ah_cache.clear();
+        assert_eq!(bad.complaints(Driver::Rust).len(), 1);
+        assert!(bad.complaints(Driver::C).is_empty());
     }
 
     #[test]

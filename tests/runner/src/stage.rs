@@ -12,10 +12,12 @@ use crate::env::{Env, Kernel};
 /// What the EFA driver needs loaded before it.
 const NEEDED: &[&str] = &["ib_uverbs"];
 
-/// Fills `job` for one boot: `guest/` (the programs), `modules/` (numbered in load order, the EFA
-/// driver last), `out/` (empty, for the guest to write to).
+/// Fills `job` for one boot: `guest/` (the programs), `documentation/` (whose commands are run),
+/// `modules/` (numbered in load order, the EFA driver last), `out/` (empty, for the guest to write
+/// to).
 pub fn stage(job: &Path, env: &Env, kernel: &Kernel, driver: Driver) -> Result<()> {
     copy_tree(&env.tree.join("tests/guest"), &job.join("guest"))?;
+    copy_tree(&env.tree.join("Documentation"), &job.join("documentation"))?;
     fs::create_dir_all(job.join("out"))?;
     let modules = job.join("modules");
     fs::create_dir_all(&modules)?;
