@@ -28,6 +28,7 @@ struct rdma_rht_node *rdma_shim_rht_lookup_or_insert(struct rhashtable *ht,
 						     struct rdma_rht_node *node);
 int rdma_shim_rht_remove(struct rhashtable *ht, struct rdma_rht_node *node);
 u32 rdma_shim_rht_len(struct rhashtable *ht);
+u32 rdma_shim_rht_bucket(struct rhashtable *ht, const u32 *key);
 void rdma_shim_rht_free(struct rdma_rht_node *node);
 
 /* The same for a walk over all nodes. A null pointer is the end of a bucket, or of the tables. */

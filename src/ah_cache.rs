@@ -10,6 +10,7 @@
 //! nothing but what a program of the host can give them as well, so that the same source is also
 //! tried there, in every order in which threads can meet.
 
+#[cfg(CONFIG_RUST = "y")]
 mod listing;
 mod protocol;
 
@@ -99,7 +100,7 @@ fn key(pd: PdId, gid: &Gid) -> Key {
     let mut key = [pd.generation, pd.number.into(), 0, 0, 0, 0];
     for (word, bytes) in key.iter_mut().skip(2).zip(gid.0.chunks_exact(4)) {
         for &byte in bytes {
-            *word = *word << 8 | u32::from(byte);
+            *word = (*word << 8) | u32::from(byte);
         }
     }
     key

@@ -26,6 +26,37 @@
 //! - An entry is `Dead`, and out of the table, before its mutex is released. Whoever waited for
 //!   the mutex then starts again, and finds or inserts another entry.
 //! - `parked` and an entry's mutex are never held together, and `parked` over no command.
+//!
+//! # Which order of memory accesses it rests on
+//!
+//! What the locks order needs no argument. Without a lock there are four:
+//!
+//! 1. *A hit sees the AH.* The number is written, and CREATE_AH is complete, before
+//!    [`Count::publish`] stores with release; a hit adds itself with acquire. It may read the count
+//!    from another hit instead of from the store: a chain of read-modify-writes hands the store's
+//!    release on (`rmw-sequence` in the kernel's model, a release sequence in C11's).
+//! 2. *DESTROY_AH comes after each use.* Who leaves does so with release, and the last one with a
+//!    full barrier, again over a chain of read-modify-writes. So nothing that a user did with its AH
+//!    comes after the command.
+//! 3. *A lookup sees a whole entry.* The table links a node with `rcu_assign_pointer()`, and a
+//!    lookup depends on the pointer that it read.
+//! 4. *Memory is not freed under who looks at it.* A lookup takes its reference in the RCU read
+//!    section in which it found the node, and fails at zero. The table's reference is dropped after
+//!    the node was unlinked, and the memory given back a grace period after the last reference:
+//!    a read section either began before that, and is waited for, or sees the node unlinked.
+//!
+//! `tests/protocol` runs this file, the count and the table's nodes on the host: in all orders in
+//! which two threads can meet, in those of three threads with one preemption, and with each value
+//! that C11 lets a load read, as loom knows it. Where the kernel's memory model differs, the test
+//! has the weaker rule, or nothing here depends on it:
+//!
+//! - `Full` is taken for acquire and release only; a failed exchange orders nothing.
+//! - Loom knows no dependencies: for a lookup's it has an acquire load. All that a lookup reads of
+//!   a node it reads through that pointer, until the count's acquire.
+//! - Loom never lets a store pass a load before it, which the kernel's model allows. What is decided
+//!   here from a relaxed load is tried with an exchange, or looked at again under the mutex.
+//! - Nothing needs two threads to see stores to two variables in one order: each pair above is a
+//!   release and an acquire of one variable.
 
 use super::{
     key,

@@ -22,7 +22,7 @@ const SATURATED: i32 = i32::MAX;
 
 impl Count {
     /// A count of `holders`.
-    pub const fn new(holders: i32) -> Self {
+    pub fn new(holders: i32) -> Self {
         Count(Atomic::new(holders))
     }
 
@@ -33,12 +33,10 @@ impl Count {
     pub fn inc_unless_zero(&self) -> bool {
         let mut n = self.0.load(Relaxed);
         loop {
-            match n {
-                0 => return false,
-                SATURATED => return true,
-                _ => {}
+            if n == 0 {
+                return false;
             }
-            match self.0.cmpxchg(n, n.wrapping_add(1), Acquire) {
+            match self.0.cmpxchg(n, n.saturating_add(1), Acquire) {
                 Ok(_) => return true,
                 Err(now) => n = now,
             }
@@ -95,6 +93,7 @@ impl Count {
     }
 }
 
+#[cfg(CONFIG_KUNIT = "y")]
 #[kernel::macros::kunit_tests(rdma_count)]
 mod tests {
     use super::*;

@@ -2,53 +2,49 @@
 
 //! A list of nodes that needs no memory of its own.
 
-use super::{Node, NodeRef};
-use core::ptr::NonNull;
-use kernel::sync::atomic::ordering::{Acquire, Release};
+use super::NodeRef;
+use core::mem;
+
+/// A node's place on a chain.
+pub(super) enum Link<T> {
+    /// It is on none.
+    Free,
+    /// It is on one, above this node.
+    Above(Option<NodeRef<T>>),
+}
 
 /// A stack of references to nodes, linked through the nodes themselves.
 ///
 /// For what must be remembered when something failed: pushing cannot fail for lack of memory.
 /// A node is in at most one chain, at most once.
-///
-/// # Invariants
-///
-/// `head` and the `next` of each node in the chain are references given away by
-/// [`NodeRef::leak`], of nodes whose `chained` this chain has set.
 pub struct Chain<T> {
-    head: Option<NonNull<Node<T>>>,
+    top: Option<NodeRef<T>>,
 }
-
-// SAFETY: A chain is a collection of `NodeRef<T>`, which are `Send`.
-unsafe impl<T: Send + Sync> Send for Chain<T> {}
 
 impl<T> Chain<T> {
     /// An empty chain.
     pub const fn new() -> Self {
-        // INVARIANT: There is no node in it.
-        Chain { head: None }
+        Chain { top: None }
     }
 
     /// Puts `node` on the chain, unless it is on a chain already: then the reference is dropped.
     pub fn push(&mut self, node: NodeRef<T>) {
-        if node.node().chained.xchg(true, Acquire) {
+        let mut link = node.node().link.lock();
+        if matches!(*link, Link::Above(_)) {
             return;
         }
-        // SAFETY: `chained` was clear and is set by us, so `next` belongs to this chain by the
-        // invariants of `Node`; `&mut self` makes this the only access.
-        unsafe { *node.node().next.get() = self.head };
-        // INVARIANT: The reference is given away, the node's `chained` is ours.
-        self.head = Some(node.leak());
+        *link = Link::Above(self.top.take());
+        drop(link);
+        self.top = Some(node);
     }
 
     /// Takes the node off that was put on last.
     pub fn pop(&mut self) -> Option<NodeRef<T>> {
-        // SAFETY: By the type invariant `head` is a reference given away, of which we take over.
-        let node = unsafe { NodeRef::from_raw(self.head?) };
-        // SAFETY: By the type invariant the node is on this chain, so `next` belongs to it;
-        // `&mut self` makes this the only access.
-        self.head = unsafe { (*node.node().next.get()).take() };
-        node.node().chained.store(false, Release);
+        let node = self.top.take()?;
+        let link = mem::replace(&mut *node.node().link.lock(), Link::Free);
+        if let Link::Above(below) = link {
+            self.top = below;
+        }
         Some(node)
     }
 }
@@ -60,6 +56,7 @@ impl<T> Default for Chain<T> {
 }
 
 impl<T> Drop for Chain<T> {
+    /// Drops the references one by one: by default each would be dropped inside its predecessor.
     fn drop(&mut self) {
         while self.pop().is_some() {}
     }

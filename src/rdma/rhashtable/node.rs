@@ -2,33 +2,37 @@
 
 //! The nodes of a [`Table`](super::Table) and references to them.
 
-use super::Key;
+use super::{
+    chain::Link,
+    Key, //
+};
 use crate::{bindings, count::Count};
-use core::{cell::UnsafeCell, mem, ops::Deref, ptr::NonNull};
+use core::{mem, ops::Deref, ptr::NonNull};
 use kernel::{
+    new_spinlock,
     prelude::*,
-    sync::atomic::{ordering::Relaxed, Atomic},
+    sync::SpinLock,
     types::Opaque, //
 };
 
 /// What a table holds: a `T` and what is needed to find, count and chain it.
 ///
-/// `T` is never dropped: its memory goes back by `kfree_rcu()`. So `T` must not need a drop,
-/// which [`Node::alloc`] checks at build time.
+/// It is never dropped: its memory goes back by `kfree_rcu()`. So `T` must not need a drop, which
+/// [`Node::alloc`] checks at build time. The link does not need one either: a node that is freed
+/// is on no chain, which would hold a reference.
 ///
 /// # Invariants
 ///
 /// - The node was allocated by `kmalloc()`, with `header` at offset 0.
 /// - `references` counts the [`NodeRef`]s, the tables and the [`Chain`](super::Chain)s that hold
 ///   the node; at zero the memory is given to `kfree_rcu()`, once.
-/// - While `chained` is set, `next` belongs to the one chain that set it.
 #[repr(C)]
 #[pin_data]
 pub struct Node<T> {
     header: Opaque<bindings::rdma_rht_node>,
     references: Count,
-    pub(super) chained: Atomic<bool>,
-    pub(super) next: UnsafeCell<Option<NonNull<Node<T>>>>,
+    #[pin]
+    pub(super) link: SpinLock<Link<T>>,
     #[pin]
     pub(super) value: T,
 }
@@ -57,8 +61,7 @@ impl<T> Node<T> {
             pin_init!(Self {
                 header: Opaque::new(header),
                 references: Count::new(1),
-                chained: Atomic::new(false),
-                next: UnsafeCell::new(None),
+                link <- new_spinlock!(Link::Free, "rdma_rhashtable_link"),
                 value <- init,
             }),
             GFP_KERNEL,
@@ -69,11 +72,6 @@ impl<T> Node<T> {
         let node = KBox::into_raw(unsafe { Pin::into_inner_unchecked(node) });
         // SAFETY: `KBox::into_raw` never returns a null pointer. The node's one reference is ours.
         Ok(unsafe { NodeRef::from_raw(NonNull::new_unchecked(node)) })
-    }
-
-    /// Whether it is on a chain.
-    pub(super) fn is_chained(&self) -> bool {
-        self.chained.load(Relaxed)
     }
 
     /// Takes a reference to the node with this header, unless its last one is gone.

@@ -5,7 +5,11 @@
 //! The C walker stays registered with the table from its first step to its last. A reader of a file
 //! may never come back, and may outlive the table: so a walk is nothing but a place here.
 
-use super::{node::Node, Table};
+use super::{
+    chain::Link,
+    node::Node,
+    Table, //
+};
 use crate::bindings;
 use core::{iter, ptr::NonNull};
 use kernel::{prelude::*, sync::rcu};
@@ -33,7 +37,7 @@ impl<T> Seen<'_, T> {
 
     /// Whether it is on a [`Chain`](super::Chain).
     pub fn is_chained(&self) -> bool {
-        self.0.is_chained()
+        matches!(*self.0.link.lock(), Link::Above(_))
     }
 }
 

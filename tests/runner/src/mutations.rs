@@ -23,7 +23,7 @@ pub struct Mutation {
     pub from: String,
     /// What stands there instead.
     pub to: String,
-    /// `SUITE.CASE` of the KUnit case that must fail.
+    /// `SUITE.CASE` of the KUnit case that must fail, or the name of a test of `protocol.`.
     pub fails: String,
 }
 

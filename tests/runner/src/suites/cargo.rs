@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! `vefa.`, `layout.`, `runner.`: the tests of the workspace's crates, each test a result.
+//! `vefa.`, `layout.`, `protocol.`, `runner.`: the tests of the workspace's crates, each test a result.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::report::Status;
 const BUILD_LIMIT: Duration = Duration::from_secs(900);
 const NOTE_PERIOD: Duration = Duration::from_secs(10);
 const RUN_LIMIT: Duration = Duration::from_secs(600);
-const SUITES: &[&str] = &["vefa.", "layout.", "runner."];
+const SUITES: &[&str] = &["vefa.", "layout.", "protocol.", "runner."];
 
 pub fn run(context: &mut Context) {
     if !SUITES.iter().any(|suite| context.may_select(suite)) {
@@ -64,7 +64,7 @@ fn build(context: &Context) -> Result<Vec<TestProgram>> {
 /// The suite and the part of it that a program's tests belong to.
 fn base_name(program: &TestProgram) -> String {
     let suite = match program.package.as_str() {
-        "runner" | "layout" => program.package.clone(),
+        "runner" | "layout" | "protocol" => program.package.clone(),
         package => format!("vefa.{package}"),
     };
     match program.integration {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-//! `mutation.`: the tests notice when a rule is broken. The full size builds the module with each
-//! change and looks whether the named case fails. (`lint.mutations` checks that each still applies.)
+//! `mutation.`: the tests notice when a rule is broken. The full size makes each change and looks
+//! whether the named test fails: a KUnit case in a module with the change, or a test of the crate
+//! tests/protocol, which compiles the same sources. (`lint.mutations` checks that each still applies.)
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{bail, Result};
+
+mod protocol;
 
 use super::{kunit, Context};
 use crate::cli::{Driver, Size};
@@ -41,17 +44,52 @@ pub fn run(context: &mut Context, mutations: &[(String, Mutation)]) {
     }
 }
 
-/// Whether the named case fails in a module with the change.
+/// Whether the named test fails with the change.
 fn is_noticed(env: &Env, mutation: &Mutation, changed: &str) -> Result<Status> {
     let work = env.tree.join("build/mutation");
-    build(env, &work, mutation, changed)?;
-    let efa_module = work.join("objects/efa.ko");
+    if work.exists() {
+        fs::remove_dir_all(&work)?;
+    }
+    match mutation.fails.strip_prefix("protocol.") {
+        Some(test) => protocol::is_noticed(env, &work, mutation, changed, test),
+        None => is_noticed_in_guest(env, &work, mutation, changed),
+    }
+}
+
+fn is_noticed_in_guest(
+    env: &Env,
+    work: &Path,
+    mutation: &Mutation,
+    changed: &str,
+) -> Result<Status> {
+    copy(env, work, SOURCES)?;
+    fs::write(work.join(&mutation.file), changed)?;
+    let output = module::build(&env.kernel, work, &work.join("objects"), &[])?;
+    if !output.success {
+        bail!(
+            "the changed module does not build: {}",
+            module::reason(&output)
+        );
+    }
     let kernel = Kernel {
-        efa_module,
+        efa_module: work.join("objects/efa.ko"),
         ..env.kernel.clone()
     };
     let (log, _) = kunit::load(env, &kernel, &Machine::default())?;
     Ok(judge(&parse(&log), &mutation.fails))
+}
+
+/// Copies parts of the tree.
+fn copy(env: &Env, work: &Path, sources: &[&str]) -> Result<()> {
+    fs::create_dir_all(work)?;
+    for source in sources {
+        let (from, to) = (env.tree.join(source), work.join(source));
+        match from.is_dir() {
+            true => copy_tree(&from, &to)?,
+            false => fs::copy(&from, &to).map(drop)?,
+        }
+    }
+    Ok(())
 }
 
 /// A case without a result counts as failed only where its suite was cut off: the change hung or
@@ -73,29 +111,6 @@ fn judge(report: &Report, fails: &str) -> Status {
         Some(CaseResult::Skipped(_)) => Status::Failed(format!("{fails} is skipped")),
         None => Status::Failed(format!("there is no case {fails}")),
     }
-}
-
-fn build(env: &Env, work: &Path, mutation: &Mutation, changed: &str) -> Result<()> {
-    if work.exists() {
-        fs::remove_dir_all(work)?;
-    }
-    fs::create_dir_all(work)?;
-    for source in SOURCES {
-        let (from, to) = (env.tree.join(source), work.join(source));
-        match from.is_dir() {
-            true => copy_tree(&from, &to)?,
-            false => fs::copy(&from, &to).map(drop)?,
-        }
-    }
-    fs::write(work.join(&mutation.file), changed)?;
-    let output = module::build(&env.kernel, work, &work.join("objects"), &[])?;
-    if !output.success {
-        bail!(
-            "the changed module does not build: {}",
-            module::reason(&output)
-        );
-    }
-    Ok(())
 }
 
 #[cfg(test)]

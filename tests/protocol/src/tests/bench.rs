@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A cache with its device, and the threads that use it.
+
+use super::{device::Device, ledger::count};
+use crate::{
+    attr::Gid,
+    driver::ah_cache::{AhCache, AhRef, PdId},
+    machine,
+    prelude::*,
+};
+use loom::{sync::Arc, thread};
+use pinned_init::InPlaceInit;
+use std::{
+    cell::Cell,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
+
+pub const PD: PdId = PdId {
+    generation: 1,
+    number: 7,
+};
+
+/// Another protection domain.
+pub const OTHER_PD: PdId = PdId { number: 8, ..PD };
+
+/// An address.
+pub const PEER: Gid = Gid([1; 16]);
+
+pub struct Bench {
+    cache: Pin<Box<AhCache>>,
+    pub device: Device,
+    got: Cell<u32>,
+}
+
+// SAFETY: Loom runs one thread of a test at a time, all on one thread of the host.
+unsafe impl Sync for Bench {}
+
+impl Bench {
+    pub fn get(&self, pd: PdId) -> Result<AhRef> {
+        self.get_for(pd, &PEER)
+    }
+
+    pub fn get_for(&self, pd: PdId, gid: &Gid) -> Result<AhRef> {
+        self.cache
+            .get(&self.device, pd, gid)
+            .inspect(|_| count(&self.got))
+    }
+
+    pub fn put(&self, ah: AhRef) {
+        self.cache.put(&self.device, ah);
+    }
+
+    pub fn release_pd(&self, pd: PdId) -> Result {
+        self.cache.release_pd(&self.device, pd)
+    }
+
+    /// Gets an address handle, sends a message and puts it.
+    pub fn use_once(&self, pd: PdId) -> Result {
+        let ah = self.get(pd)?;
+        self.device.send(pd, &PEER, &ah);
+        self.put(ah);
+        Ok(())
+    }
+}
+
+/// Runs `work` on another thread.
+pub fn spawn(bench: &Arc<Bench>, work: impl FnOnce(&Bench) + 'static) -> thread::JoinHandle<()> {
+    let bench = bench.clone();
+    thread::spawn(move || work(&bench))
+}
+
+/// How often in all orders something happened that does not happen in each.
+#[derive(Default)]
+pub struct Seen {
+    pub hits: AtomicU32,
+    pub joined: AtomicU32,
+    pub restarted: AtomicU32,
+    pub reused: AtomicU32,
+}
+
+impl Seen {
+    fn add(&self, device: &Device) {
+        let told = &device.told;
+        self.hits.fetch_add(told.hits.get(), Relaxed);
+        self.joined.fetch_add(told.joined.get(), Relaxed);
+        self.restarted.fetch_add(told.restarted.get(), Relaxed);
+        self.reused.fetch_add(told.reused.get(), Relaxed);
+    }
+}
+
+/// Runs `test` in all orders in which its threads can meet. Then nothing may be left.
+pub fn in_all_orders(test: impl Fn(&Arc<Bench>) + Sync + Send + 'static) -> &'static Seen {
+    run(None, test)
+}
+
+/// The same, but with at most so many switches from a thread that could have gone on.
+pub fn in_orders_with(
+    preemptions: usize,
+    test: impl Fn(&Arc<Bench>) + Sync + Send + 'static,
+) -> &'static Seen {
+    run(Some(preemptions), test)
+}
+
+fn run(
+    preemptions: Option<usize>,
+    test: impl Fn(&Arc<Bench>) + Sync + Send + 'static,
+) -> &'static Seen {
+    let seen: &Seen = Box::leak(Box::default());
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = preemptions;
+    model.check(move || {
+        machine::reset();
+        let bench = Arc::new(Bench {
+            cache: Box::try_pin_init(AhCache::new()).expect("there is memory"),
+            device: Device::new(),
+            got: Cell::new(0),
+        });
+        test(&bench);
+        assert_eq!(bench.device.live(), 0, "AHs are left on the device");
+        assert_eq!(machine::blocks(), 0, "entries are left in the cache");
+        bench.device.check_ledger();
+        assert_eq!(bench.device.told.got(), bench.got.get());
+        seen.add(&bench.device);
+        drop(bench);
+        machine::end();
+    });
+    seen
+}
