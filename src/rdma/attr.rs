@@ -12,13 +12,6 @@ use kernel::fmt;
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub struct Gid(pub [u8; 16]);
 
-impl Gid {
-    /// Says whether this is `::`, the address of nobody.
-    pub fn is_zero(&self) -> bool {
-        self.0 == [0; 16]
-    }
-}
-
 impl fmt::Display for Gid {
     /// Eight groups of four digits, none left out, as sysfs shows GIDs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -335,11 +328,16 @@ mod tests {
     }
 
     #[test]
-    fn only_the_all_zero_gid_is_zero() {
-        let mut raw = [0; 16];
-        assert!(Gid(raw).is_zero());
-        raw[15] = 1;
-        assert!(!Gid(raw).is_zero());
+    fn an_address_without_a_route_is_none_and_who_does_not_say_so_cannot_sleep() {
+        let mut raw = bindings::rdma_ah_attr::default();
+        let attr = AhAttr::from_raw(&raw, 0);
+        assert!(attr.dest.is_none() && !attr.sleepable);
+        raw.ah_flags = bindings::ib_ah_flags_IB_AH_GRH as u8;
+        let attr = AhAttr::from_raw(
+            &raw,
+            bindings::rdma_create_ah_flags_RDMA_CREATE_AH_SLEEPABLE,
+        );
+        assert!(attr.dest.is_some_and(|gid| gid.0 == [0; 16]) && attr.sleepable);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use kernel::{
     types::ScopeGuard, //
 };
 use rdma::{
-    attr::AhAttr,
+    attr::{AhAttr, Gid},
     ratelimited,
     udata::Udata, //
 };
@@ -27,7 +27,7 @@ pub(crate) struct Ah(AhRef);
 /// # Errors
 ///
 /// - `EOPNOTSUPP`: the caller cannot sleep, or the request says something; it has no private part.
-/// - `EINVAL`: there is no destination GID or it is `::`, or the device refuses it.
+/// - `EINVAL`: there is no global route, and so no destination GID, or the device refuses it.
 /// - `ENOMEM`: no memory, or the device has no address handle left.
 /// - `EFAULT`: the response cannot be written. Nothing is left behind then.
 /// - What the admin queue fails with.
@@ -36,19 +36,19 @@ pub(crate) fn create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr, udata: &Udata<'_>
 }
 
 fn try_create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr, udata: &Udata<'_>) -> Result<Ah> {
-    if !attr.sleepable {
-        return Err(EOPNOTSUPP);
-    }
     udata.expect_no_request()?;
-    let Some(gid) = attr.dest.filter(|gid| !gid.is_zero()) else {
+    let gid = destination(attr).inspect_err(|error| {
+        let hint = if *error == EINVAL {
+            "no destination GID: set is_global and grh.dgid"
+        } else {
+            "the caller cannot sleep"
+        };
         ratelimited!(dev_warn!(
             dev.pdev,
-            "create_ah: PD {}: no destination GID; set is_global and grh.dgid\n",
+            "create_ah: PD {}: {error:?} ({hint})\n",
             pd.id
-        ));
-        return Err(EINVAL);
-    };
-
+        ))
+    })?;
     let ah = dev.ah_cache.get(dev, pd.id, &gid)?;
     let ah = ScopeGuard::new_with_data(ah, |ah| dev.ah_cache.put(dev, ah));
 
@@ -60,7 +60,45 @@ fn try_create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr, udata: &Udata<'_>) -> Re
     Ok(Ah(ah.dismiss()))
 }
 
+/// Whom the address handle is for. Whether the device can reach that address is its own to judge.
+fn destination(attr: &AhAttr) -> Result<Gid> {
+    if !attr.sleepable {
+        // CREATE_AH is waited for.
+        return Err(EOPNOTSUPP);
+    }
+    attr.dest.ok_or(EINVAL)
+}
+
 /// Destroys an address handle. The last use of the device's destroys that.
 pub(crate) fn destroy(dev: &Device<'_>, ah: Ah) {
     dev.ah_cache.put(dev, ah.0);
+}
+
+#[kernel::macros::kunit_tests(efa_ah)]
+mod tests {
+    use super::*;
+
+    const PEER: Gid = Gid([0xfe; 16]);
+
+    fn attr(dest: Option<Gid>, sleepable: bool) -> AhAttr {
+        AhAttr { dest, sleepable }
+    }
+
+    #[test]
+    fn who_cannot_sleep_gets_no_address_handle() {
+        assert!(destination(&attr(Some(PEER), false)).is_err_and(|e| e == EOPNOTSUPP));
+        assert!(destination(&attr(None, false)).is_err_and(|e| e == EOPNOTSUPP));
+    }
+
+    #[test]
+    fn without_a_route_there_is_no_destination() {
+        assert!(destination(&attr(None, true)).is_err_and(|e| e == EINVAL));
+    }
+
+    #[test]
+    fn any_gid_of_a_route_is_left_to_the_device() {
+        for gid in [PEER, Gid([0; 16]), Gid([0xff; 16])] {
+            assert!(destination(&attr(Some(gid), true)).is_ok_and(|dest| dest.0 == gid.0));
+        }
+    }
 }

@@ -12,9 +12,9 @@ use serde::{de::Error as _, Deserialize, Deserializer, Serialize, Serializer};
 pub struct Gid(pub [u8; 16]);
 
 impl Gid {
-    /// Whether this is `::`, which addresses nothing.
-    pub fn is_unspecified(&self) -> bool {
-        self.0 == [0; 16]
+    /// Whether this can be the address of a device: not `::`, and not one of a multicast group.
+    pub fn is_destination(&self) -> bool {
+        self.0 != [0; 16] && self.0[0] != 0xff
     }
 }
 

@@ -94,8 +94,6 @@ rules! {
     PdBusy = "pd-busy";
     /// CREATE_AH is sent once for one (PD, GID).
     AhDuplicate = "ah-duplicate";
-    /// CREATE_AH names a destination: not `::`.
-    AhGidUnspecified = "ah-gid-unspecified";
     /// AHs that a command names exist.
     AhUnknown = "ah-unknown";
     /// An AH is destroyed by the PD that owns it.

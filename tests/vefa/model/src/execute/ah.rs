@@ -7,20 +7,18 @@ use super::{Answer, Outcome, Refusal};
 use crate::host::{GuestMemory, IrqSink, LlqMemory};
 use crate::names::Status;
 use crate::objects::Ah;
-use crate::rules::{Breach, Rule};
+use crate::rules::Rule;
 use crate::EfaModel;
 
 impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     pub(super) fn create_ah(&mut self, ah: Ah) -> Outcome {
         self.pd(ah.pd)?;
-        if ah.gid.is_unspecified() {
-            let text = format!("create_ah for `::` in pd {}", ah.pd);
-            self.journal
-                .breach(Breach::new(Rule::AhGidUnspecified, text));
-        }
         if let Some(live) = self.objects.ahs.find(ah) {
             let text = format!("create_ah for ({}, {}), which AH {live} has", ah.pd, ah.gid);
             return Err(Refusal::illegal(Rule::AhDuplicate, text));
+        }
+        if !ah.gid.is_destination() {
+            return Err(Status::IllegalParameter.into());
         }
         if let Some(status) = self.refused.get(&ah.gid) {
             return Err((*status).into());

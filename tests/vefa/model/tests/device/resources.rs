@@ -57,11 +57,17 @@ fn a_pd_with_live_ahs_is_not_freed() {
 }
 
 #[test]
-fn an_ah_to_nowhere_is_created_and_recorded() {
+fn an_ah_to_nobody_or_to_a_group_is_refused() {
     let mut driver = Driver::default_up();
     let pd = driver.alloc_pd().unwrap();
-    driver.create_ah(pd, Gid([0; 16])).unwrap();
-    assert_eq!(driver.broken(), [Rule::AhGidUnspecified]);
+    let mut group = [0; 16];
+    group[0] = 0xff;
+    for bytes in [[0; 16], group] {
+        let refused = driver.create_ah(pd, Gid(bytes));
+        assert_eq!(refused, Err(Status::IllegalParameter));
+    }
+    assert_eq!(driver.live("ah"), 0);
+    assert_eq!(driver.broken(), []);
 }
 
 #[test]
