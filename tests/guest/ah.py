@@ -18,6 +18,8 @@ import module
 import uverbs
 import vefa
 
+# Of each thread that creates and destroys handles, however slow the machine is.
+LEAST_ROUNDS = 10
 # What the driver must make of each status of the device.
 ERRNO_OF_STATUS = {
     "resource_allocation_failure": errno.ENOMEM,
@@ -170,17 +172,16 @@ def creating_and_destroying_at_once(test):
     """A7: threads on the same few GIDs; the device refuses a second handle for one key."""
     seconds = test.pick(10, 60)
     end = time.monotonic() + seconds
-    counts, errors = [], []
+    errors = []
 
     def work(context, pd, offset):
         count = 0
         try:
-            while time.monotonic() < end:
+            while time.monotonic() < end or count < LEAST_ROUNDS:
                 pd.create_ah(uverbs.gid(10 + (count + offset) % 3)).destroy()
                 count += 1
         except OSError as error:
             errors.append(error)
-        counts.append(count)
 
     with uverbs.Context(test.function.uverbs()) as context:
         pd = context.alloc_pd()
@@ -191,7 +192,6 @@ def creating_and_destroying_at_once(test):
             thread.join()
         pd.dealloc()
     assert not errors, f"{errors[0]}"
-    assert min(counts) > 10, f"rounds per thread: {counts}"
 
 
 def many_peers(test):
