@@ -9,18 +9,38 @@ const INITIAL: u16 = 0xffff;
 /// 0x8005 with its bits reversed.
 const POLYNOMIAL: u16 = 0xa001;
 
+/// What each byte does to a checksum.
+const TABLE: [u16; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] = divide(byte as u16);
+        byte += 1;
+    }
+    table
+};
+
+/// The remainder of one byte.
+const fn divide(mut remainder: u16) -> u16 {
+    let mut bit = 0;
+    while bit < 8 {
+        let carry = remainder & 1 != 0;
+        remainder >>= 1;
+        if carry {
+            remainder ^= POLYNOMIAL;
+        }
+        bit += 1;
+    }
+    remainder
+}
+
 /// Computes the checksum of `bytes`.
 pub(crate) fn crc16(bytes: &[u8]) -> u16 {
     let mut crc = INITIAL;
     for &byte in bytes {
-        crc ^= u16::from(byte);
-        for _ in 0..8 {
-            let carry = crc & 1 != 0;
-            crc >>= 1;
-            if carry {
-                crc ^= POLYNOMIAL;
-            }
-        }
+        let [low, high] = crc.to_le_bytes();
+        // The table has an entry for each byte there is.
+        crc = u16::from(high) ^ TABLE[usize::from(low ^ byte)];
     }
     !crc
 }
