@@ -143,7 +143,12 @@ impl<P: Provider> Callbacks<P> {
         // Bit 0 is `uverbs_no_driver_id_binding`, bit 1 `uverbs_robust_udata`.
         _bitfield_1: bindings::__BindgenBitfieldUnit::new([(P::ROBUST_UDATA as u8) << 1]),
 
-        alloc_hw_device_stats: Some(Self::alloc_hw_device_stats),
+        // The core refuses a device that has the callback and no counter.
+        alloc_hw_device_stats: if P::DEVICE_COUNTERS.is_empty() {
+            None
+        } else {
+            Some(Self::alloc_hw_device_stats)
+        },
         alloc_pd: Some(Self::alloc_pd),
         alloc_ucontext: Some(Self::alloc_ucontext),
         create_user_ah: Some(Self::create_user_ah),
