@@ -87,6 +87,8 @@ pub struct Config {
     pub admin_cmd_timeout: u8,
     /// How long RESET_IN_PROGRESS takes to follow DEV_CTL, in milliseconds.
     pub reset_delay_ms: u64,
+    /// How long each admin command takes, in microseconds.
+    pub command_delay_us: u64,
 
     // Features and what they say.
     /// Features that the device has; DEVICE_ATTR is always there.
@@ -194,6 +196,7 @@ impl Default for Config {
             reset_timeout: 30,
             admin_cmd_timeout: 0,
             reset_delay_ms: 0,
+            command_delay_us: 0,
             features: Feature::ALL.to_vec(),
             caps: None,
             stats: StatsType::ALL.to_vec(),

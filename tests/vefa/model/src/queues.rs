@@ -169,13 +169,19 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             data,
             effects,
         };
-        match completion.effects.delay {
+        match self.completion_delay(&completion.effects) {
             Some(delay) => self.queues.in_flight.push(InFlight {
                 due: self.journal.now.saturating_add(delay),
                 completion,
             }),
             None => self.complete(completion),
         }
+    }
+
+    /// How long a completion is held back.
+    fn completion_delay(&self, effects: &Effects) -> Option<Duration> {
+        let usual = Duration::from_micros(self.config.command_delay_us);
+        effects.delay.or((!usual.is_zero()).then_some(usual))
     }
 
     fn id_in_use(&self, id: u16) -> Option<Breach> {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The admin queue: rings, phases, checksums, doorbells.
 
+use std::time::Duration;
+
 use serde_json::json;
 use vefa_model::names::{Opcode, Status};
 use vefa_model::rules::Rule;
@@ -148,6 +150,23 @@ fn a_command_id_is_free_again_only_after_its_completion() {
     let completion = driver.submit(&second).unwrap();
     assert_eq!(completion.status, Status::MalformedRequest);
     assert_eq!(driver.broken(), [Rule::CommandIdInUse]);
+}
+
+#[test]
+fn each_command_takes_as_long_as_the_configuration_says() {
+    let mut driver = Driver::up(Config {
+        command_delay_us: 50,
+        ..Config::default()
+    });
+    for _ in 0..3 {
+        let entry = driver.entry(ALLOC_PD, 0, &[]);
+        assert_eq!(driver.submit(&entry), None);
+        driver.pass(Duration::from_micros(49));
+        assert_eq!(driver.completion(), None);
+        driver.pass(Duration::from_micros(1));
+        assert_eq!(driver.completion().unwrap().status, Status::Success);
+    }
+    assert_eq!(driver.broken(), []);
 }
 
 #[test]
