@@ -19,7 +19,16 @@ compiler_of() {
     fi
 }
 
-# make_module KDIR KERNEL TOOLS...: efa.ko in build/KERNEL. TOOLS is what runs make: in-root, or env on the host.
+# build_module KDIR SOURCE OBJECTS TOOLS...: the modules of SOURCE/Kbuild. TOOLS is what runs make: in-root, or env on
+# the host.
+build_module() {
+    local kdir=$1 source=$2 objects=$3 compiler
+    shift 3
+    mapfile -t compiler < <(compiler_of "$kdir")
+    "$@" make --no-print-directory -C "$kdir" M="$source" MO="$objects" V="${V:-}" "${compiler[@]}" -j"$(nproc)" modules >&2
+}
+
+# make_module KDIR KERNEL TOOLS...: efa.ko in build/KERNEL.
 make_module() {
     local kdir=$1 output=$TREE/build/$2
     shift 2
@@ -27,9 +36,7 @@ make_module() {
     [ "$(cat "$output/kdir" 2>/dev/null)" = "$kdir" ] || rm -rf "$output"
     mkdir -p "$output"
     echo "$kdir" >"$output/kdir"
-    local compiler
-    mapfile -t compiler < <(compiler_of "$kdir")
-    "$@" make --no-print-directory -C "$kdir" M="$TREE" MO="$output" V="${V:-}" "${compiler[@]}" -j"$(nproc)" modules >&2
+    build_module "$kdir" "$TREE" "$output" "$@"
     [ -f "$output/efa.ko" ] || die "the build left no $output/efa.ko"
     say "module: build/$(basename "$output")/efa.ko"
 }

@@ -8,7 +8,8 @@ import os
 import module
 
 FILES = "/mnt/bench"
-DRIVERS = {"c": f"{FILES}/efa-c.ko", "rust": f"{FILES}/efa-rust.ko"}
+DRIVERS = {"c": f"{FILES}/efa-c.ko", "rust": f"{FILES}/efa-rust.ko", "floor": f"{FILES}/floor.ko"}
+MODULES = {"c": "efa", "rust": "efa", "floor": "floor"}
 
 
 @contextlib.contextmanager
@@ -19,7 +20,7 @@ def loaded(driver):
     try:
         yield
     finally:
-        module.unload()
+        module.tool("rmmod", MODULES[driver])
 
 
 def load_needed():
@@ -52,6 +53,19 @@ def by_line(results):
             for line, value in sample.items():
                 lines.setdefault(line, {}).setdefault(driver, []).append(value)
     return lines
+
+
+def cost(counter, steps, rounds):
+    """Instructions of one round of the steps, once the kernel's allocators have got used to them."""
+    counter.cost(steps, rounds)
+    return counter.cost(steps, rounds)
+
+
+def kernel_memory():
+    """Bytes that the kernel has in slabs, and in memory that is contiguous for itself alone."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        fields = dict(line.split(":") for line in file)
+    return sum(int(fields[name].split()[0]) * 1024 for name in ("Slab", "VmallocUsed"))
 
 
 def benchmark(program):

@@ -124,10 +124,16 @@ class CreateCq:
 
     def send(self, fd, core, driver=None, room=None, at=None, more=()):
         """As Request.send; `at` is where the driver's answer goes, `more` are further attributes."""
-        values = self.core.unpack(self.core.pack(**{"comp_channel": -1, **core}))
-        driver = self.driver.pack(**(driver or {})) if not isinstance(driver, bytes) else driver
         room = self.driver_answer.size if room is None else room
         cqe, answer = Out(4), Out(room, at)
+        handle = self.message(core, driver, cqe, answer, more).send(fd)
+        core_answer = self.answer.unpack(struct.pack("<II", handle, cqe.number()))
+        return core_answer, self.driver_answer.unpack(answer.memory.raw[:room])
+
+    def message(self, core, driver, cqe, answer, more=()):
+        """The request, encoded. `cqe` and `answer` are room for the core's and the driver's answer."""
+        values = self.core.unpack(self.core.pack(**{"comp_channel": -1, **core}))
+        driver = self.driver.pack(**(driver or {})) if not isinstance(driver, bytes) else driver
         attributes = [
             (0, Handle(-1)), (1, struct.pack("<I", values.cqe)), (2, struct.pack("<Q", values.user_handle)),
             (4, struct.pack("<I", values.comp_vector)), (5, struct.pack("<I", values.flags)), (6, cqe),
@@ -136,11 +142,9 @@ class CreateCq:
             attributes.append((3, Fd(values.comp_channel)))
         if driver:
             attributes.append((UHW_IN, driver))
-        if room:
+        if answer.length:
             attributes.append((UHW_OUT, answer))
-        handle = call(fd, CQ, 0, [*attributes, *more])
-        core_answer = self.answer.unpack(struct.pack("<II", handle, cqe.number()))
-        return core_answer, self.driver_answer.unpack(answer.memory.raw[:room])
+        return Message(CQ, 0, [*attributes, *more])
 
 
 CREATE_CQ = CreateCq()

@@ -14,16 +14,22 @@ import signal
 
 LIBRARY = "/mnt/bench/measure.so"
 CALIBRATION_ROUNDS = 10_000
+IOCTL, OPEN, CLOSE = range(3)
 
 
 class Step(ctypes.Structure):
     """One system call, as in tests/bench/measure.c."""
 
     _fields_ = [
-        ("request", ctypes.c_uint64), ("data", ctypes.c_void_p), ("length", ctypes.c_uint64),
-        ("source", ctypes.c_void_p), ("target", ctypes.c_void_p),
-        ("count", ctypes.c_void_p), ("limit", ctypes.c_uint32), ("fd", ctypes.c_int32),
+        ("what", ctypes.c_uint32), ("limit", ctypes.c_uint32), ("request", ctypes.c_uint64),
+        ("data", ctypes.c_void_p), ("fd", ctypes.c_void_p), ("source", ctypes.c_void_p),
+        ("target", ctypes.c_void_p), ("count", ctypes.c_void_p),
     ]
+
+    def keep(self, *objects):
+        """Keeps the memory that the addresses are in."""
+        self.kept = objects
+        return self
 
 
 class Meter:

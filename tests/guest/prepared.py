@@ -12,24 +12,53 @@ CORE_IN, CORE_OUT, COMMAND = 0, 1, 2
 EXTENDED = 1 << 31
 
 
-class Prepared:
-    """One request of requests.py as an ioctl(). Its first answer and its handle can be told to a Step."""
+class File:
+    """The number of an open file, where a Step finds it."""
 
-    def __init__(self, fd, request, core, driver=None):
-        self.fd, self.request = fd, request
+    def __init__(self, fd=-1):
+        self.cell = ctypes.c_int32(fd)
+
+    @property
+    def address(self):
+        return ctypes.addressof(self.cell)
+
+
+class Prepared:
+    """A message that asks for something, and may be answered with a handle, of the open file `file`."""
+
+    def __init__(self, file, message, handle=None):
+        self.file, self.message, self.handle = file, message, handle
+
+    def step(self, handle_to=None, count=None, limit=1):
+        """The system call. `handle_to` is the address of the word that gets the handle of what it made; `count` is
+        that of a word to count up, modulo `limit`."""
+        return meter.Step(
+            what=meter.IOCTL, limit=limit, request=ioctl.RDMA_VERBS_IOCTL,
+            data=ctypes.addressof(self.message.buffer), fd=self.file.address,
+            source=self.handle if handle_to else None, target=handle_to, count=count,
+        ).keep(self)
+
+
+class Command(Prepared):
+    """One request of requests.py."""
+
+    def __init__(self, file, request, core=None, driver=None):
+        self.request = request
+        # Where a request by write() has the address of the answer.
         self.skip = 8 if request.answer and not request.extended else 0
-        answer, driver = request.answer, request.driver.pack(**(driver or {}))
+        self.out = ioctl.Out(request.answer.size if request.answer else 0)
         attributes = [
-            (CORE_IN, bytes(self.skip) + request.core.pack(**core)),
+            (CORE_IN, bytes(self.skip) + request.core.pack(**(core or {}))),
             (COMMAND, ioctl.Const(request.number | EXTENDED * request.extended)),
         ]
-        if answer:
-            attributes.append((CORE_OUT, ioctl.Out(answer.size)))
-        if driver:
-            attributes.append((ioctl.UHW_IN, driver))
+        if request.answer:
+            attributes.append((CORE_OUT, self.out))
+        if request.driver.size:
+            attributes.append((ioctl.UHW_IN, request.driver.pack(**(driver or {}))))
         if request.driver_answer.size:
             attributes.append((ioctl.UHW_OUT, ioctl.Out(request.driver_answer.size)))
-        self.message = ioctl.Message(DEVICE, INVOKE_WRITE, [pair for pair in attributes if pair[1] != b""])
+        # All answers begin with a handle, where they have one.
+        super().__init__(file, ioctl.Message(DEVICE, INVOKE_WRITE, attributes), self.out.address)
 
     def field(self, name):
         """The address of a field of the request's core part."""
@@ -37,17 +66,18 @@ class Prepared:
         before = struct.calcsize("<" + "".join(self.request.core.kinds[: names.index(name)]))
         return self.message.address(CORE_IN) + self.skip + before
 
-    def answer(self):
-        """The address of the answer, which starts with the handle of what was made. An answer of up to 8 bytes is
-        not where the message says, but where that points."""
-        return self.message.word(self.message.places[CORE_OUT])
 
-    def step(self, handle_to=None, count=None, limit=1):
-        """The system call. `handle_to` is the address of the word that gets the handle of what it made; `count` is
-        that of a word to count up, modulo `limit`."""
-        source = self.answer() if handle_to else None
-        step = meter.Step(
-            ioctl.RDMA_VERBS_IOCTL, ctypes.addressof(self.message.buffer), 0, source, handle_to, count, limit, self.fd
-        )
-        step.of = self  # whose memory it is
-        return step
+def pair(create, destroy):
+    """The steps that make an object and destroy it."""
+    return [create.step(handle_to=destroy.field("handle")), destroy.step()]
+
+
+def opening(path, file):
+    """The step that opens a file."""
+    path = ctypes.create_string_buffer(path.encode())
+    return meter.Step(what=meter.OPEN, data=ctypes.addressof(path), fd=file.address).keep(path, file)
+
+
+def closing(address, *owners):
+    """The step that closes the file whose number is at an address."""
+    return meter.Step(what=meter.CLOSE, fd=address).keep(*owners)
