@@ -3,10 +3,26 @@
 
 #include "rdma_shims.h"
 
+/*
+ * With a length that the compiler knows. It takes the place of a call of
+ * memcmp() with the length from the table, a tenth of a lookup.
+ */
+static int rdma_rht_compare(struct rhashtable_compare_arg *arg, const void *obj)
+{
+	const struct rdma_rht_node *node = obj;
+	u64 key[3], wanted[3];
+
+	BUILD_BUG_ON(sizeof(key) != sizeof(node->key));
+	memcpy(key, node->key, sizeof(key));
+	memcpy(wanted, arg->key, sizeof(wanted));
+	return ((key[0] ^ wanted[0]) | (key[1] ^ wanted[1]) | (key[2] ^ wanted[2])) != 0;
+}
+
 static const struct rhashtable_params rdma_rht_params = {
 	.key_len = sizeof_field(struct rdma_rht_node, key),
 	.key_offset = offsetof(struct rdma_rht_node, key),
 	.head_offset = offsetof(struct rdma_rht_node, link),
+	.obj_cmpfn = rdma_rht_compare,
 	.automatic_shrinking = true,
 };
 
