@@ -2,6 +2,13 @@
 #
 # How the rdma crate is built: included by the Kbuild file of each module that has it.
 
+# What a module has to link: the crate, and the C that it calls.
+rdma-shims := rhashtable device memory percpu umem uverbs
+ifeq ($(CONFIG_KUNIT),y)
+rdma-shims += layout
+endif
+rdma-objects := src/rdma/rdma.o $(patsubst %,src/shims/%.o,$(rdma-shims))
+
 RUSTFLAGS_src/rdma/rdma.o += --emit=metadata=$(obj)/src/rdma/librdma.rmeta
 $(obj)/src/rdma/rdma.o: $(obj)/src/rdma/bindings_generated.rs
 

@@ -15,6 +15,7 @@ from prepared import Command, File, Prepared, closing, opening, pair
 ROUNDS = 3
 OBJECTS, CONTEXTS = 200, 100
 CQ_DEPTH, QP_DEPTH = 64, 32
+DEVICE, GET_CONTEXT = 0, 3  # the method that rdma-core opens a context with
 NO_HUGE_PAGES = 15  # of madvise()
 # Length, flags of the mapping, and how often it is registered, by the end of the line's name.
 REGIONS = {
@@ -42,10 +43,13 @@ def measure_objects():
 
 
 def open_and_close():
-    """Opening the device makes two files: its own, and one for events."""
-    file = File()
-    create = Command(file, requests.GET_CONTEXT, driver={"supported_caps": 3})
-    return [opening(bench.node(), file), create.step(), closing(create.out.address, create), closing(file.address, file)]
+    file, request = File(), requests.GET_CONTEXT
+    attributes = [
+        (ioctl.UHW_IN, request.driver.pack(supported_caps=3)),
+        (ioctl.UHW_OUT, ioctl.Out(request.driver_answer.size)),
+    ]
+    create = Prepared(file, ioctl.Message(DEVICE, GET_CONTEXT, attributes))
+    return [opening(bench.node(), file), create.step(), closing(file)]
 
 
 def pd_pair(context):

@@ -78,6 +78,6 @@ def opening(path, file):
     return meter.Step(what=meter.OPEN, data=ctypes.addressof(path), fd=file.address).keep(path, file)
 
 
-def closing(address, *owners):
-    """The step that closes the file whose number is at an address."""
-    return meter.Step(what=meter.CLOSE, fd=address).keep(*owners)
+def closing(file):
+    """The step that closes a file."""
+    return meter.Step(what=meter.CLOSE, fd=file.address).keep(file)

@@ -6,7 +6,8 @@
 
 use kernel::{
     device::Core,
-    fmt, pci,
+    fmt,
+    pci,
     prelude::*, //
 };
 use rdma::{

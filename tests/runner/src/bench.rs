@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 //! `runner bench`: measures both drivers on the same virtual device, and shows one table.
 
+mod charts;
 mod figures;
 mod lines;
+mod size;
 mod table;
 
 use std::collections::BTreeMap;
@@ -21,7 +23,7 @@ use crate::report::{clock, write_json};
 use crate::stage;
 use crate::vm::{Boot, Vm};
 use figures::{compute, Figure, Samples};
-use lines::{rounds, Lines, Round};
+use lines::{rounds, Lines, Round, Source};
 
 /// Seconds of the host that a program may take: its guest's clock may be far slower.
 const TIMEOUT_SECONDS: u64 = 900;
@@ -39,28 +41,45 @@ pub fn run(args: &BenchArgs) -> Result<bool> {
     let selected = lines.select(args.line.as_deref())?;
     let start = Instant::now();
     let files = guest_files(&env)?;
+    // What cannot be measured must not cost the rest of a long run.
     let mut samples = BTreeMap::new();
     for round in rounds(&selected) {
-        samples.extend(measure(&env, &lines, &round, &files)?);
+        if let Err(error) = measure(&env, &lines, &round, &files, &mut samples) {
+            complain(&error);
+        }
     }
-    compute(&selected, &mut samples)?;
-    let figures: BTreeMap<String, Figure> = selected
-        .iter()
-        .map(|line| {
-            let of_line = samples
-                .get(&line.name)
-                .with_context(|| format!("{} was not measured", line.name))?;
-            Ok((line.name.clone(), of_line.figure(&line.unit)?))
-        })
-        .collect::<Result<_>>()?;
+    for line in &selected {
+        if let Source::Size { c, rust } = &line.source {
+            match size::samples(&env.tree, c, rust) {
+                Ok(sizes) => drop(samples.insert(line.name.clone(), sizes)),
+                Err(error) => complain(&error),
+            }
+        }
+    }
+    compute(&selected, &mut samples);
+    let mut figures: BTreeMap<String, Figure> = BTreeMap::new();
+    for line in &selected {
+        if let Some(of_line) = samples.get(&line.name) {
+            figures.insert(line.name.clone(), of_line.figure(&line.unit)?);
+        }
+    }
     let text = table::table(&selected, &figures);
     print!("{text}");
     fs::write(env.tree.join(DIRECTORY).join("table.txt"), &text)?;
+    let charts = charts::charts(&selected, &lines.series, &samples, &figures);
+    write_json(
+        &env.tree.join(DIRECTORY).join("charts.json"),
+        &json!(charts),
+    )?;
     println!("measured in {}", clock(start.elapsed()));
     if let Some(path) = &args.json {
         write_json(path, &json!(figures))?;
     }
-    Ok(true)
+    let missing = selected.len() - figures.len();
+    if missing > 0 {
+        eprintln!("{missing} lines could not be measured");
+    }
+    Ok(missing == 0)
 }
 
 /// Both drivers, and what scripts/bench has built for the guest.
@@ -82,13 +101,23 @@ fn guest_files(env: &Env) -> Result<Vec<(String, PathBuf)>> {
     Ok(files)
 }
 
-/// Boots the machine of `round` and runs its programs.
+fn complain(error: &anyhow::Error) {
+    eprintln!("error: {error:#}");
+}
+
+/// Boots the machine of `round`, runs its programs and adds to `samples`.
+///
+/// # Errors
+///
+/// The machine does not come up, or is of no use any more. A program that fails is told of, and
+/// the others run.
 fn measure(
     env: &Env,
     lines: &Lines,
     round: &Round,
     files: &[(String, PathBuf)],
-) -> Result<BTreeMap<String, Samples>> {
+    samples: &mut BTreeMap<String, Samples>,
+) -> Result<()> {
     println!("booting the machine {}", round.machine);
     let machine = &lines.machine[round.machine];
     let files: Vec<(&str, PathBuf)> = files
@@ -103,17 +132,15 @@ fn measure(
         files: &files,
     };
     let mut vm = Vm::boot(env, &boot)?;
-    let mut samples = BTreeMap::new();
     for (program, names) in &round.programs {
         let start = Instant::now();
         match program_samples(&mut vm, program, names) {
             Ok(more) => samples.extend(more),
-            Err(error) => return Err(with_logs(&vm, &env.results("bench"), error)),
+            Err(error) => complain(&with_logs(&vm, &env.results("bench"), error)),
         }
         println!("{} ({})", names.join(", "), clock(start.elapsed()));
     }
-    vm.shut_down()?;
-    Ok(samples)
+    vm.shut_down()
 }
 
 fn with_logs(vm: &Vm, target: &Path, error: anyhow::Error) -> anyhow::Error {

@@ -54,6 +54,14 @@ impl Machine {
             ..Self::default()
         }
     }
+
+    /// How many times as long as usual things may take.
+    pub fn patience(&self) -> u32 {
+        match self.counts_instructions {
+            true => 4,
+            false => 1,
+        }
+    }
 }
 
 /// A root file system for guests.

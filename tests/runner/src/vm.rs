@@ -101,7 +101,7 @@ impl Vm {
         let listener = Agent::listen(&dir.path().join("agent.sock"))?;
         let mut qemu = start_qemu(dir.path(), boot, &vefa.devices)?;
         let console = Console::new(dir.path().join("console.log"));
-        let patience = boot.kernel.patience();
+        let patience = boot.kernel.patience() * boot.machine.patience();
         let agent = match wait_for_agent(&listener, patience, &mut qemu, dir.path()) {
             Ok(agent) => agent,
             Err(error) => {

@@ -70,21 +70,19 @@ impl Samples {
     }
 }
 
-/// Adds what is computed from other lines to the measured samples.
-pub fn compute(lines: &[&Line], samples: &mut BTreeMap<String, Samples>) -> Result<()> {
+/// Adds what is computed from other lines, where these were measured.
+pub fn compute(lines: &[&Line], samples: &mut BTreeMap<String, Samples>) {
     for line in lines {
         let (of, other, both): (_, _, fn(f64, f64) -> f64) = match &line.source {
-            Source::Guest { .. } => continue,
+            Source::Guest { .. } | Source::Size { .. } => continue,
             Source::Difference { of, less } => (of, less, |a, b| a - b),
             Source::Quotient { of, by } => (of, by, |a, b| a / b),
         };
-        let absent = |name: &str| format!("{} needs {name}, which was not measured", line.name);
-        let other = samples.get(other).with_context(|| absent(other))?;
-        let other = other.figure("")?;
-        let of = samples.get(of).with_context(|| absent(of))?;
-        samples.insert(line.name.clone(), of.combined(&other, both));
+        let other = samples.get(other).map(|samples| samples.figure(""));
+        if let (Some(of), Some(Ok(other))) = (samples.get(of), other) {
+            samples.insert(line.name.clone(), of.combined(&other, both));
+        }
     }
-    Ok(())
 }
 
 impl Goal {
@@ -174,8 +172,12 @@ mod tests {
         let line: Line =
             toml::from_str("name='share'\nunit='x'\nsource.difference={of='pair',less='floor'}")
                 .unwrap();
-        compute(&[&line], &mut all).unwrap();
+        compute(&[&line], &mut all);
         assert_eq!(all["share"], samples(&[60.0, 62.0], &[30.0, 31.0]));
+
+        let mut without = BTreeMap::from([("pair".to_string(), samples(&[1.0], &[1.0]))]);
+        compute(&[&line], &mut without);
+        assert_eq!(without.len(), 1);
     }
 
     #[test]

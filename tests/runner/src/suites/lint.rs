@@ -50,7 +50,9 @@ fn formatting(env: &Env) -> Result<Status> {
     let mut command = Command::new("rustfmt");
     command.args(["--check", "--edition", "2021", "--config-path"]);
     command.arg(env.kernel_source.join(".rustfmt.toml"));
-    command.args(files(&env.tree.join("src"), &["rs"])?);
+    for directory in ["src", "tests/bench/floor"] {
+        command.args(files(&env.tree.join(directory), &["rs"])?);
+    }
     let module = process::run(&mut command, LIMIT)?;
     let mut command = Command::new("cargo");
     command
