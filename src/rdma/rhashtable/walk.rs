@@ -12,7 +12,7 @@ use super::{
 };
 use crate::bindings;
 use core::{iter, ptr::NonNull};
-use kernel::{prelude::*, sync::rcu};
+use kernel::sync::rcu;
 use pin_init::Zeroable;
 
 /// A place in a walk over a table: before its start where it is all zeroes.
@@ -127,6 +127,7 @@ unsafe fn next_node(
 #[kernel::macros::kunit_tests(rdma_rhashtable_walk)]
 mod tests {
     use super::{super::KEY_WORDS, *};
+    use kernel::prelude::*;
 
     fn table_of(count: u32) -> Result<Pin<KBox<Table<u32>>>> {
         let table = KBox::pin_init(Table::new(), GFP_KERNEL)?;
