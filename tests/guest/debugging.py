@@ -94,6 +94,6 @@ def bpftrace_counts_events(test):
     """bpftrace counts hits and misses of each process."""
     (hits,) = (said_by(test, command) for command in commands("bpftrace") if "args." not in command)
     counts = dict(re.findall(r"@(hits|misses)\[.*, \d+\]: (\d+)", hits))
-    # Of each four handles two are found, one is created and one refused.
+    # Of each four handles two are found, one is created and one refused; but one of the two begins to be counted first.
     found, missed = int(counts["hits"]), int(counts["misses"])
-    assert abs(found - missed) <= 4 and found > 4, counts
+    assert found > 4 and found / 2 < missed < found * 2, counts
