@@ -142,29 +142,34 @@ impl Observer for Device<'_> {
 impl Device<'_> {
     #[inline]
     fn trace(&self, entry: &Entry, event: &Event<Option<Instant<Monotonic>>>) {
-        let (dev, pd, gid, ah) = (
-            self.pdev.as_ref(),
-            entry.pd().number,
-            entry.gid(),
-            entry.ah(),
-        );
-        let users = entry.users();
+        let (dev, pd, gid) = (self.pdev.as_ref(), entry.pd().number, entry.gid());
         match *event {
-            Event::Hit => trace::efa_ah_hit(dev, pd, gid, ah, users, Hit::AtOnce as u8),
-            Event::Joined => trace::efa_ah_hit(dev, pd, gid, ah, users, Hit::Waited as u8),
-            Event::Reused => trace::efa_ah_hit(dev, pd, gid, ah, users, Hit::Parked as u8),
+            Event::Hit => self.trace_hit(entry, Hit::AtOnce),
+            Event::Joined => self.trace_hit(entry, Hit::Waited),
+            Event::Reused => self.trace_hit(entry, Hit::Parked),
             Event::Miss => trace::efa_ah_miss(dev, pd, gid),
-            Event::Created(start) => trace::efa_ah_create(dev, pd, gid, ah, users, start),
-            Event::Destroyed(start) => trace::efa_ah_destroy(dev, pd, gid, ah, start),
+            Event::Created(start) => {
+                trace::efa_ah_create(dev, pd, gid, entry.ah(), entry.users(), start);
+            }
+            Event::Destroyed(start) => trace::efa_ah_destroy(dev, pd, gid, entry.ah(), start),
             Event::CreateFailed(start, error) => {
-                let errno = error.to_errno();
+                let (ah, errno) = (entry.ah(), error.to_errno());
                 trace::efa_ah_failure(dev, pd, gid, ah, ADMIN_CREATE_AH, errno, start);
             }
             Event::DestroyFailed(start, error) => {
-                let errno = error.to_errno();
+                let (ah, errno) = (entry.ah(), error.to_errno());
                 trace::efa_ah_failure(dev, pd, gid, ah, ADMIN_DESTROY_AH, errno, start);
             }
             Event::Restarted | Event::Outlived | Event::Retired => {}
+        }
+    }
+
+    /// Hits are the hot path: nothing of the entry is read unless somebody listens.
+    #[inline]
+    fn trace_hit(&self, entry: &Entry, how: Hit) {
+        if trace::efa_ah_hit_enabled() {
+            let (pd, ah, users) = (entry.pd().number, entry.ah(), entry.users());
+            trace::efa_ah_hit(self.pdev.as_ref(), pd, entry.gid(), ah, users, how as u8);
         }
     }
 }

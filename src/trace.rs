@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The tracepoints of the driver. Their records are in `include/trace/events/efa.h`.
+//! The tracepoints of the driver. Their records are in `include/trace/events/efa.h`, with whose
+//! prototypes the compiler compares each function here.
 //!
 //! While nobody listens, each costs a branch that is not taken.
 
@@ -13,7 +14,21 @@ use kernel::{
 };
 use rdma::attr::Gid;
 
+/// How a handle was found without a command.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub(crate) enum Hit {
+    /// It had users.
+    AtOnce = 0,
+    /// Another thread was creating it, and the caller waited.
+    Waited = 1,
+    /// It had no users, and the device had refused to destroy it.
+    Parked = 2,
+}
+
 rdma::tracepoints! {
+    bindings = "EFA_TRACEPOINTS";
+
     /// The device is given the command of this id.
     pub(crate) fn efa_admin_submit(dev: &Device, id: u16, opcode: u8);
 
@@ -37,21 +52,7 @@ rdma::tracepoints! {
 
     /// A reset ended, well (`result` 0) or not (an errno).
     pub(crate) fn efa_reset(dev: &Device, reason: u32, result: i32, start: Instant<Monotonic>);
-}
 
-/// How a handle was found without a command.
-#[derive(Clone, Copy)]
-#[repr(u8)]
-pub(crate) enum Hit {
-    /// It had users.
-    AtOnce = 0,
-    /// Another thread was creating it, and the caller waited.
-    Waited = 1,
-    /// It had no users, and the device had refused to destroy it.
-    Parked = 2,
-}
-
-rdma::tracepoints! {
     /// A handle was found; `how` is a [`Hit`]. `users` counts the finder.
     pub(crate) fn efa_ah_hit(dev: &Device, pd: u16, gid: &Gid, ah: u16, users: i32, how: u8);
 
@@ -92,7 +93,5 @@ rdma::tracepoints! {
 /// Whether somebody wants to know how long commands of the address handle cache take.
 #[inline(always)]
 pub(crate) fn ah_commands_are_traced() -> bool {
-    rdma::is_traced!(efa_ah_create)
-        || rdma::is_traced!(efa_ah_destroy)
-        || rdma::is_traced!(efa_ah_failure)
+    efa_ah_create_enabled() || efa_ah_destroy_enabled() || efa_ah_failure_enabled()
 }

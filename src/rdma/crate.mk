@@ -28,22 +28,23 @@ rdma-bindgen-c-flags = $(filter-out $(bindgen_skip_c_flags), $(c_flags)) -w \
 endif
 
 # The kernel's parameters but for the custom enums: their cfi_encoding attribute
-# is not allowed outside the kernel's own crates.
-rdma-bindgen-parameters = $(shell grep -Ev '^\#|^$$|custom-enum' $(srctree)/rust/bindgen_parameters)
+# is not allowed outside the kernel's own crates. Nothing is generated that is
+# not asked for: all other types stay the kernel crate's (see src/rdma/bindings.rs).
+rdma-bindgen-parameters = $(shell grep -Ev '^\#|^$$|custom-enum' $(srctree)/rust/bindgen_parameters) \
+	--no-recursive-allowlist \
+	--use-core --ctypes-prefix ffi \
+	--no-layout-tests --no-debug '.*' --enable-function-attribute-detection
+rdma-bindgen-clang-flags = $(rdma-bindgen-c-flags) -fno-builtin -D__BINDGEN__ -DMODULE
 
-# Only what the kernel crate's bindings lack is generated; all other types stay
-# the kernel crate's (see src/rdma/bindings.rs).
+# What the kernel crate's bindings lack.
 quiet_cmd_rdma_bindgen = BINDGEN $@
       cmd_rdma_bindgen = $(BINDGEN) $< $(rdma-bindgen-parameters) \
-	--no-recursive-allowlist \
 	--allowlist-file '.*/include/(uapi/)?rdma/.*' \
 	--allowlist-file '.*/include/linux/(rhashtable|irq_poll|dim|cgroup_rdma|if_link|pci-tph)\.h' \
 	--allowlist-type '(ifla_vf_.*|iphdr)' \
 	--allowlist-file '(.*/)?include/rdma_shims\.h' \
-	--default-non-copy-union-style manually_drop \
-	--rust-target 1.85 --use-core --with-derive-default --ctypes-prefix ffi \
-	--no-layout-tests --no-debug '.*' --enable-function-attribute-detection \
-	-o $@ -- $(rdma-bindgen-c-flags) -fno-builtin -D__BINDGEN__ -DMODULE
+	--default-non-copy-union-style manually_drop --with-derive-default --rust-target 1.85 \
+	-o $@ -- $(rdma-bindgen-clang-flags)
 $(obj)/src/rdma/bindings_generated.rs: $(src)/include/rdma_bindings.h $(src)/include/rdma_shims.h FORCE
 	$(call if_changed_dep,rdma_bindgen)
 targets += src/rdma/bindings_generated.rs

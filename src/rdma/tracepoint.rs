@@ -5,18 +5,19 @@
 //! A `TRACE_EVENT()` is C: its macros describe the record, and how it reads as text, to the tools of
 //! the kernel. [`tracepoints!`](crate::tracepoints!) makes the other half: a function that costs a
 //! patched branch while nobody listens, and calls what the C file defines (under
-//! `CREATE_RUST_TRACE_POINTS`) when somebody does. The kernel crate's `declare_trace!` does that for
-//! tracepoints of the kernel only, and unsafely.
+//! `CREATE_RUST_TRACE_POINTS`) when somebody does. The prototypes are those that bindgen reads from
+//! the C header, so the compiler checks each call against C. The kernel crate's `declare_trace!`
+//! does that for tracepoints of the kernel only, and unsafely.
 //!
 //! C header: `include/linux/tracepoint.h`
 
 use crate::attr::Gid;
 use kernel::{
+    bindings,
     device::{
         Device,
         DeviceContext, //
     },
-    ffi::c_void,
     time::{
         Instant,
         Monotonic, //
@@ -25,8 +26,13 @@ use kernel::{
 
 /// What a tracepoint can be given: something that C takes by value, or a pointer that is valid
 /// during the call.
-pub trait Argument {
-    /// What C gets.
+///
+/// # Safety
+///
+/// `raw` of a pointer type returns a pointer that C may read through while `self` is borrowed, as
+/// much as the type points to.
+pub unsafe trait Argument {
+    /// What C gets. The C prototype must have exactly this type.
     #[doc(hidden)]
     type Raw;
 
@@ -37,7 +43,8 @@ pub trait Argument {
 macro_rules! scalars {
     ($($type:ty)*) => {
         $(
-            impl Argument for $type {
+            // SAFETY: Not a pointer.
+            unsafe impl Argument for $type {
                 type Raw = Self;
 
                 #[inline(always)]
@@ -52,27 +59,30 @@ macro_rules! scalars {
 scalars!(u8 u16 u32 u64 i32);
 
 /// A `const struct device *`.
-impl<Ctx: DeviceContext> Argument for &Device<Ctx> {
-    type Raw = *const c_void;
+// SAFETY: A `Device` is a `struct device` that lives while it is borrowed.
+unsafe impl<Ctx: DeviceContext> Argument for &Device<Ctx> {
+    type Raw = *const bindings::device;
 
     #[inline(always)]
-    fn raw(&self) -> *const c_void {
-        crate::pci::dev_as_raw(self).cast_const().cast()
+    fn raw(&self) -> Self::Raw {
+        crate::pci::dev_as_raw(self).cast_const()
     }
 }
 
-/// A `const u8 *` to 16 bytes.
-impl Argument for &Gid {
-    type Raw = *const u8;
+/// A `const u8 (*)[16]`: the length is part of what is checked.
+// SAFETY: The bytes live while they are borrowed.
+unsafe impl Argument for &Gid {
+    type Raw = *const [u8; 16];
 
     #[inline(always)]
-    fn raw(&self) -> *const u8 {
-        self.0.as_ptr()
+    fn raw(&self) -> Self::Raw {
+        &raw const self.0
     }
 }
 
 /// A `u64`: how long ago it was, in nanoseconds. The clock is read only where somebody listens.
-impl Argument for Instant<Monotonic> {
+// SAFETY: Not a pointer.
+unsafe impl Argument for Instant<Monotonic> {
     type Raw = u64;
 
     #[inline(always)]
@@ -82,7 +92,8 @@ impl Argument for Instant<Monotonic> {
 }
 
 /// The same for a start that is known only where somebody listened then; else 0.
-impl Argument for Option<Instant<Monotonic>> {
+// SAFETY: Not a pointer.
+unsafe impl Argument for Option<Instant<Monotonic>> {
     type Raw = u64;
 
     #[inline(always)]
@@ -91,10 +102,16 @@ impl Argument for Option<Instant<Monotonic>> {
     }
 }
 
-/// Declares the tracepoints of a C file of the driver as safe functions of the same names.
+/// Declares the tracepoints of a C header as safe functions of the same names, and for each a
+/// function `NAME_enabled`: whether somebody listens, for what only a listener needs. Where the
+/// kernel has no tracepoints, nobody does.
 ///
-/// The arguments must be those of the tracepoint's `TP_PROTO()`, each in the form that
-/// [`Argument`](crate::tracepoint::Argument) gives it, and the tracepoint must not keep pointers.
+/// `bindings` names the environment variable with the path of the file that bindgen made of the
+/// header: the functions `rust_do_trace_NAME` and the statics `__tracepoint_NAME`. The arguments
+/// are those of the tracepoint's `TP_PROTO()`, each in the form that
+/// [`Argument`](crate::tracepoint::Argument) gives it. Another number or another type of arguments
+/// does not compile. As of any C function that is given a pointer, it is expected of the tracepoint
+/// that it writes nothing through it and does not keep it.
 ///
 /// Arguments are evaluated before it is known whether somebody listens: they should be at hand.
 ///
@@ -102,32 +119,49 @@ impl Argument for Option<Instant<Monotonic>> {
 ///
 /// ```ignore
 /// rdma::tracepoints! {
+///     bindings = "MY_DRIVER_TRACEPOINTS";
+///
 ///     /// The device was given a command.
 ///     pub(crate) fn my_driver_submit(dev: &Device, opcode: u8);
 /// }
 /// ```
 #[macro_export]
 macro_rules! tracepoints {
-    ($(
-        $(#[$attr:meta])*
-        $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?);
-    )*) => {
+    (
+        bindings = $bindings:literal;
+        $(
+            $(#[$attr:meta])*
+            $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?);
+        )*
+    ) => {
+        #[cfg(CONFIG_TRACEPOINTS)]
+        #[allow(
+            clippy::all,
+            missing_docs,
+            non_upper_case_globals,
+            unreachable_pub,
+            unused_imports,
+            dead_code,
+            improper_ctypes,
+            reason = "generated code"
+        )]
+        mod tracepoint_bindings {
+            use ::kernel::{bindings::*, ffi};
+
+            include!(env!($bindings));
+        }
+
         $(
             $(#[$attr])*
             #[inline(always)]
             $vis fn $name($($arg: $type),*) {
                 #[cfg(CONFIG_TRACEPOINTS)]
                 ::kernel::macros::paste! {
-                    extern "C" {
-                        fn [<rust_do_trace_ $name>](
-                            $($arg: <$type as $crate::tracepoint::Argument>::Raw),*
-                        );
-                    }
-                    if $crate::is_traced!($name) {
-                        // SAFETY: By the contract of the macro C takes these arguments, and uses
-                        // pointers during the call only, for which their referents are borrowed.
+                    if [<$name _enabled>]() {
+                        // SAFETY: The function is C's, and its prototype comes from C. `Argument`
+                        // promises that its pointers are valid while what they are of is borrowed.
                         unsafe {
-                            [<rust_do_trace_ $name>](
+                            tracepoint_bindings::[<rust_do_trace_ $name>](
                                 $($crate::tracepoint::Argument::raw(&$arg)),*
                             )
                         };
@@ -138,31 +172,25 @@ macro_rules! tracepoints {
                     $(let _ = $arg;)*
                 }
             }
+
+            ::kernel::macros::paste! {
+                #[doc = concat!("Whether somebody listens to [`", stringify!($name), "`].")]
+                #[allow(dead_code, reason = "not every tracepoint has work for a listener alone")]
+                #[inline(always)]
+                $vis fn [<$name _enabled>]() -> bool {
+                    #[cfg(CONFIG_TRACEPOINTS)]
+                    // SAFETY: The key is that of a tracepoint, which C defines.
+                    unsafe {
+                        ::kernel::jump_label::static_branch_unlikely!(
+                            tracepoint_bindings::[<__tracepoint_ $name>],
+                            ::kernel::bindings::tracepoint,
+                            key
+                        )
+                    }
+                    #[cfg(not(CONFIG_TRACEPOINTS))]
+                    false
+                }
+            }
         )*
     };
-}
-
-/// Whether somebody listens to a tracepoint that [`tracepoints!`](crate::tracepoints!) declares: for
-/// what only a listener needs. False where the kernel has no tracepoints.
-#[macro_export]
-macro_rules! is_traced {
-    ($name:ident) => {{
-        #[cfg(CONFIG_TRACEPOINTS)]
-        let is_on = ::kernel::macros::paste! {{
-            extern "C" {
-                static [<__tracepoint_ $name>]: ::kernel::bindings::tracepoint;
-            }
-            // SAFETY: The key is that of a tracepoint, which C defines.
-            unsafe {
-                ::kernel::jump_label::static_branch_unlikely!(
-                    [<__tracepoint_ $name>],
-                    ::kernel::bindings::tracepoint,
-                    key
-                )
-            }
-        }};
-        #[cfg(not(CONFIG_TRACEPOINTS))]
-        let is_on = false;
-        is_on
-    }};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the driver can be seen doing. Each event has its Rust function in
- * src/trace.rs, with the same arguments.
+ * src/trace.rs, with the same arguments: bindgen reads the prototypes here.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM efa
@@ -172,7 +172,7 @@ TRACE_EVENT(efa_eq,
 
 /* A handle was found without a command; users counts the finder. */
 TRACE_EVENT(efa_ah_hit,
-	TP_PROTO(const struct device *dev, u16 pd, const u8 *gid, u16 ah, int users, u8 how),
+	TP_PROTO(const struct device *dev, u16 pd, const u8 (*gid)[16], u16 ah, int users, u8 how),
 	TP_ARGS(dev, pd, gid, ah, users, how),
 	TP_STRUCT__entry(
 		__string(dev, dev_name(dev))
@@ -184,7 +184,7 @@ TRACE_EVENT(efa_ah_hit,
 	),
 	TP_fast_assign(
 		__assign_str(dev);
-		memcpy(__entry->gid, gid, 16);
+		memcpy(__entry->gid, *gid, sizeof(*gid));
 		__entry->users = users;
 		__entry->pd = pd;
 		__entry->ah = ah;
@@ -197,7 +197,7 @@ TRACE_EVENT(efa_ah_hit,
 
 /* There was no handle: CREATE_AH follows. */
 TRACE_EVENT(efa_ah_miss,
-	TP_PROTO(const struct device *dev, u16 pd, const u8 *gid),
+	TP_PROTO(const struct device *dev, u16 pd, const u8 (*gid)[16]),
 	TP_ARGS(dev, pd, gid),
 	TP_STRUCT__entry(
 		__string(dev, dev_name(dev))
@@ -206,7 +206,7 @@ TRACE_EVENT(efa_ah_miss,
 	),
 	TP_fast_assign(
 		__assign_str(dev);
-		memcpy(__entry->gid, gid, 16);
+		memcpy(__entry->gid, *gid, sizeof(*gid));
 		__entry->pd = pd;
 	),
 	TP_printk("%s: pd=%u gid=%pI6", __get_str(dev), __entry->pd, __entry->gid)
@@ -214,7 +214,7 @@ TRACE_EVENT(efa_ah_miss,
 
 /* CREATE_AH succeeded. The latency of a command that began before anybody listened is 0. */
 TRACE_EVENT(efa_ah_create,
-	TP_PROTO(const struct device *dev, u16 pd, const u8 *gid, u16 ah, int users,
+	TP_PROTO(const struct device *dev, u16 pd, const u8 (*gid)[16], u16 ah, int users,
 		 u64 latency_ns),
 	TP_ARGS(dev, pd, gid, ah, users, latency_ns),
 	TP_STRUCT__entry(
@@ -227,7 +227,7 @@ TRACE_EVENT(efa_ah_create,
 	),
 	TP_fast_assign(
 		__assign_str(dev);
-		memcpy(__entry->gid, gid, 16);
+		memcpy(__entry->gid, *gid, sizeof(*gid));
 		__entry->latency_ns = latency_ns;
 		__entry->users = users;
 		__entry->pd = pd;
@@ -239,7 +239,7 @@ TRACE_EVENT(efa_ah_create,
 
 /* DESTROY_AH succeeded. */
 TRACE_EVENT(efa_ah_destroy,
-	TP_PROTO(const struct device *dev, u16 pd, const u8 *gid, u16 ah, u64 latency_ns),
+	TP_PROTO(const struct device *dev, u16 pd, const u8 (*gid)[16], u16 ah, u64 latency_ns),
 	TP_ARGS(dev, pd, gid, ah, latency_ns),
 	TP_STRUCT__entry(
 		__string(dev, dev_name(dev))
@@ -250,7 +250,7 @@ TRACE_EVENT(efa_ah_destroy,
 	),
 	TP_fast_assign(
 		__assign_str(dev);
-		memcpy(__entry->gid, gid, 16);
+		memcpy(__entry->gid, *gid, sizeof(*gid));
 		__entry->latency_ns = latency_ns;
 		__entry->pd = pd;
 		__entry->ah = ah;
@@ -261,7 +261,7 @@ TRACE_EVENT(efa_ah_destroy,
 
 /* CREATE_AH or DESTROY_AH failed. */
 TRACE_EVENT(efa_ah_failure,
-	TP_PROTO(const struct device *dev, u16 pd, const u8 *gid, u16 ah, u8 opcode, int error,
+	TP_PROTO(const struct device *dev, u16 pd, const u8 (*gid)[16], u16 ah, u8 opcode, int error,
 		 u64 latency_ns),
 	TP_ARGS(dev, pd, gid, ah, opcode, error, latency_ns),
 	TP_STRUCT__entry(
@@ -275,7 +275,7 @@ TRACE_EVENT(efa_ah_failure,
 	),
 	TP_fast_assign(
 		__assign_str(dev);
-		memcpy(__entry->gid, gid, 16);
+		memcpy(__entry->gid, *gid, sizeof(*gid));
 		__entry->latency_ns = latency_ns;
 		__entry->error = error;
 		__entry->pd = pd;
