@@ -39,7 +39,7 @@ pub enum ControlRequest {
     Fault(FaultRequest),
     /// The faults that are still to come.
     Faults {},
-    /// Drops all faults, and un-mutes the device.
+    /// Drops all faults, un-mutes the device, and lets go what it holds.
     ClearFaults {},
     /// Scripts a fault of the data path.
     WorkFault(WorkFaultRequest),
@@ -197,6 +197,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
                 self.data.clear_scripts();
                 self.hold_completions(None, false);
                 self.muted = false;
+                self.release_held();
                 done
             }
             ControlRequest::WorkFault(request) => match self.data.faults.add(request) {

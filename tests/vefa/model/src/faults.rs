@@ -29,6 +29,8 @@ pub enum FaultAction {
     Duplicate,
     /// A stale entry whose phase bit has already flipped comes first.
     EarlyPhase,
+    /// The completion comes when the faults are cleared.
+    Hold,
     /// From this command on the device answers nothing, until it is reset.
     Mute,
 }
@@ -42,9 +44,12 @@ pub struct FaultRequest {
     /// Which of the matching commands to come is the first hit; 1 is the next.
     #[serde(default = "one")]
     pub nth: u32,
-    /// How many matching commands in a row are hit; 0 for all.
+    /// How many commands are hit; 0 for all.
     #[serde(default = "one")]
     pub count: u32,
+    /// From one hit to the next, in matching commands; 1 hits them in a row.
+    #[serde(default = "one")]
+    pub every: u32,
     /// What happens to them.
     pub action: FaultAction,
     /// For [`FaultAction::Status`] and [`FaultAction::Deny`].
@@ -86,6 +91,8 @@ pub(crate) struct Effects {
     pub denial: Option<Status>,
     /// Complete this much later.
     pub delay: Option<Duration>,
+    /// Complete when the faults are cleared.
+    pub hold: bool,
     /// Bad entries to write before the right completion.
     pub bad_entries: Vec<BadEntry>,
     /// Whether the right completion is left out.
@@ -126,6 +133,9 @@ impl FaultPlan {
         if request.nth == 0 {
             return Err("nth counts from 1".to_owned());
         }
+        if request.every == 0 {
+            return Err("every is at least 1".to_owned());
+        }
         let has_status = matches!(request.action, FaultAction::Status | FaultAction::Deny);
         if has_status != request.status.is_some() {
             return Err("`status` goes with the actions `status` and `deny`".to_owned());
@@ -160,11 +170,13 @@ impl FaultPlan {
                 return true;
             }
             fault.seen = fault.seen.saturating_add(1);
-            let past_hits = fault.seen.saturating_sub(request.nth);
-            if fault.seen >= request.nth {
+            let Some(since_first) = fault.seen.checked_sub(request.nth) else {
+                return true;
+            };
+            if since_first % request.every == 0 {
                 effects.add(request);
             }
-            request.count == 0 || fault.seen < request.nth || past_hits + 1 < request.count
+            request.count == 0 || since_first / request.every + 1 < request.count
         });
         effects
     }
@@ -183,6 +195,7 @@ impl Effects {
             FaultAction::WrongId => self.bad_entry(BadEntry::Id, request.alone),
             FaultAction::EarlyPhase => self.bad_entry(BadEntry::EarlyPhase, request.alone),
             FaultAction::Duplicate => self.duplicate = true,
+            FaultAction::Hold => self.hold = true,
             FaultAction::Mute => self.mute = true,
         }
     }
@@ -202,6 +215,7 @@ mod tests {
             command: command.to_owned(),
             nth,
             count,
+            every: 1,
             action: FaultAction::Duplicate,
             status: None,
             ms: None,
@@ -235,6 +249,19 @@ mod tests {
     }
 
     #[test]
+    fn faults_can_leave_commands_out_between_two_hits() {
+        let mut plan = FaultPlan::default();
+        let every_third = FaultRequest {
+            every: 3,
+            ..request("create_ah", 2, 2)
+        };
+        plan.add(every_third).unwrap();
+        let expected = [false, true, false, false, true, false, false, false];
+        assert_eq!(hits(&mut plan, &["create_ah"; 8]), expected);
+        assert!(plan.pending().is_empty());
+    }
+
+    #[test]
     fn faults_with_count_zero_stay_until_cleared() {
         let mut plan = FaultPlan::default();
         plan.add(request("*", 1, 0)).unwrap();
@@ -248,6 +275,11 @@ mod tests {
         let mut plan = FaultPlan::default();
         assert!(plan.add(request("create_foo", 1, 1)).is_err());
         assert!(plan.add(request("create_ah", 0, 1)).is_err());
+        let never = FaultRequest {
+            every: 0,
+            ..request("*", 1, 1)
+        };
+        assert!(plan.add(never).is_err());
         let status = FaultRequest {
             action: FaultAction::Status,
             ..request("*", 1, 1)

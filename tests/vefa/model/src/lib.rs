@@ -158,7 +158,8 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         self.complete_due();
         self.keep_alive();
         self.run_timers();
-        let in_flight = self.queues.in_flight.iter().map(|in_flight| in_flight.due);
+        let in_flight = &self.queues.in_flight;
+        let in_flight = in_flight.iter().filter_map(|in_flight| in_flight.due);
         in_flight
             .chain(self.reset.due())
             .chain(self.keep_alive_due())

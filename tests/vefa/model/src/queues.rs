@@ -45,7 +45,8 @@ pub(crate) struct Queues {
 /// A completion that is due later.
 #[derive(Debug)]
 pub(crate) struct InFlight {
-    pub due: Duration,
+    /// When; `None`: when the faults are cleared.
+    pub due: Option<Duration>,
     completion: Completion,
 }
 
@@ -95,7 +96,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         let now = self.journal.now;
         let (due, later) = std::mem::take(&mut self.queues.in_flight)
             .into_iter()
-            .partition(|in_flight| in_flight.due <= now);
+            .partition(|in_flight| in_flight.due.is_some_and(|due| due <= now));
         self.queues.in_flight = later;
         let mut due: Vec<InFlight> = due;
         due.sort_by_key(|in_flight| in_flight.due);
@@ -169,13 +170,20 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             data,
             effects,
         };
-        match self.completion_delay(&completion.effects) {
-            Some(delay) => self.queues.in_flight.push(InFlight {
-                due: self.journal.now.saturating_add(delay),
-                completion,
-            }),
-            None => self.complete(completion),
+        let due = match self.completion_delay(&completion.effects) {
+            _ if completion.effects.hold => None,
+            Some(delay) => Some(self.journal.now.saturating_add(delay)),
+            None => return self.complete(completion),
+        };
+        self.queues.in_flight.push(InFlight { due, completion });
+    }
+
+    /// Lets those go that a fault holds back.
+    pub(crate) fn release_held(&mut self) {
+        for in_flight in &mut self.queues.in_flight {
+            in_flight.due.get_or_insert(self.journal.now);
         }
+        self.complete_due();
     }
 
     /// How long a completion is held back.

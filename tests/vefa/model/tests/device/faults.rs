@@ -102,6 +102,21 @@ fn delayed_completions_come_in_the_order_in_which_they_are_due() {
 }
 
 #[test]
+fn a_held_completion_comes_when_the_faults_are_cleared_and_nobody_waits_for_it() {
+    let mut driver = scripted(json!({"op": "fault", "command": "alloc_pd", "action": "hold"}));
+    assert_eq!(alloc_pd(&mut driver), None);
+    assert_eq!(driver.live("pd"), 1);
+    assert_eq!(alloc_pd(&mut driver).unwrap().id, 1);
+    driver.pass(Duration::from_secs(60));
+    assert_eq!(driver.completion(), None);
+    driver.interrupts.take();
+    driver.control(json!({"op": "clear_faults"}));
+    let completion = driver.completion().unwrap();
+    assert_eq!((completion.id, completion.status), (0, Status::Success));
+    assert_eq!(driver.interrupts.take(), [0]);
+}
+
+#[test]
 fn a_reset_drops_delayed_completions() {
     let mut driver = scripted(json!({"op": "fault", "command": "*", "action": "delay", "ms": 30}));
     assert_eq!(alloc_pd(&mut driver), None);
