@@ -9,6 +9,7 @@ import time
 
 import uverbs
 import vefa
+from uapi import error_of
 
 
 def commands_since(device, seq, *names):
@@ -38,6 +39,31 @@ def protection_domains_share_nothing(test):
         for handle in handles:
             handle.destroy()
         for pd in domains:
+            pd.dealloc()
+
+
+def keys_wait_for_no_other_key(test):
+    """While the device is at work on one key, handles of another GID, or of the same GID in another PD, come and go."""
+    for command in ("create_ah", "destroy_ah"):
+        with uverbs.Context(test.function.uverbs()) as context:
+            pd, other = context.alloc_pd(), context.alloc_pd()
+            handles = [pd.create_ah(uverbs.gid(2))]
+            errors = []
+            waiting = threading.Thread(target=lambda: errors.append(error_of(lambda: pd.create_ah(uverbs.gid(1)).destroy())))
+            before = test.device.seen(command)
+            test.device.fault(command, "hold")
+            waiting.start()
+            assert wait_until(lambda: test.device.seen(command) > before), f"no {command} was sent"
+            for domain, number in ((pd, 2), (pd, 3), (other, 1), (other, 2)):
+                handles += [domain.create_ah(uverbs.gid(number)) for _ in range(10)]
+            for handle in handles:
+                handle.destroy()
+            other.dealloc()
+            assert not errors, f"{command} was not waited for: {errors}"
+            test.device.clear_faults()
+            waiting.join()
+            assert errors == [0], f"{command}: errno {errors}"
+            assert test.device.live("ah") == []
             pd.dealloc()
 
 
