@@ -89,6 +89,7 @@ impl File<Efa> for AhCounters {
             return false;
         }
         line(out, fmt!("entries {}", dev.ah_cache.len()));
+        line(out, fmt!("buckets {}", dev.ah_cache.buckets()));
         numbers(out, dev.ah_counters.all());
         true
     }

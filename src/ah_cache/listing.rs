@@ -45,6 +45,11 @@ impl AhCache {
         self.table.nodes()
     }
 
+    /// The number of buckets that they are in, which follows theirs with some delay.
+    pub(crate) fn buckets(&self) -> u32 {
+        self.table.buckets()
+    }
+
     /// Calls `f` for the next few entries, and says whether there were any; see
     /// [`Table::visit`](rdma::rhashtable::Table::visit). `f` must not sleep.
     pub(crate) fn visit(

@@ -162,7 +162,7 @@ impl<T> Table<T> {
     }
 
     /// The number of buckets, which follows the number of nodes with some delay.
-    #[cfg(CONFIG_KUNIT = "y")]
+    #[cfg(CONFIG_RUST = "y")]
     pub fn buckets(&self) -> u32 {
         let _guard = rcu::read_lock();
         // SAFETY: By the type invariant the table is initialised; the RCU read lock is held, so

@@ -8,6 +8,7 @@ import time
 
 import module
 import uverbs
+from ah_cache import wait_until
 from uapi import error_of
 from vefa import full
 
@@ -183,6 +184,24 @@ def long_table_is_read_in_pieces(test):
             handle.destroy()
         pd.dealloc()
     return {"entries": count, "seconds": took}
+
+
+def table_grows_and_shrinks(test):
+    """The hash table has buckets for the entries that there are, and gives them back when those go."""
+    def buckets():
+        return numbers(test, "ah_counters")["buckets"]
+
+    least, count = buckets(), test.pick(3000, 60_000)
+    with uverbs.Context(test.function.uverbs()) as context:
+        pd = context.alloc_pd()
+        handles = [pd.create_ah(uverbs.gid(number)) for number in range(count)]
+        assert wait_until(lambda: buckets() > count), f"{buckets()} buckets for {count} entries"
+        most = buckets()
+        for handle in handles:
+            handle.destroy()
+        assert wait_until(lambda: buckets() <= least), f"{buckets()} buckets for no entry, {least} at first"
+        pd.dealloc()
+    return {"entries": count, "least": least, "most": most}
 
 
 def in_bytes(test, size):
