@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """Address handles at the limits of device, driver and process."""
 
+import contextlib
 import errno
 import os
 import signal
+import threading
 import time
 
+import module
 import uverbs
 import vefa
 from ah import create_error, names_gid
@@ -13,6 +16,10 @@ from ah_cache import wait_until
 
 NOBODY = "::"
 GROUP = "ff0e::1"
+# What the kernel lets through of one message, and in how many seconds.
+BURST, BURST_SECONDS = 10, 5
+# Of a refused CREATE_AH: what the command came to, and what the handle did.
+MESSAGES = 2
 
 
 def device_judges_any_address(test):
@@ -28,6 +35,29 @@ def device_judges_any_address(test):
         assert test.function.counter("create_ah_err") - errors == 4
         assert test.device.live("ah") == []
         pd.dealloc()
+
+
+def refused_address_is_logged_by_the_burst(test):
+    """Whoever asks for a refused address again and again is told which one it is, and does not fill the log."""
+    gid = uverbs.gid(2)
+    test.device.refuse(gid)
+    start, calls = time.monotonic(), 0
+    try:
+        with uverbs.Context(test.function.uverbs()) as context:
+            pd = context.alloc_pd()
+            while calls < 2 * allowed_since(start) or not any(names_gid(line, gid) for line in test.log.read()):
+                assert create_error(pd, gid) == errno.EINVAL
+                calls += 1
+            pd.dealloc()
+    finally:
+        test.device.accept(gid)
+    lines, allowed = test.log.read(), MESSAGES * allowed_since(start)
+    assert len(lines) <= allowed, f"{len(lines)} lines for {calls} calls; {allowed} at most"
+
+
+def allowed_since(start):
+    """How many lines there may be of one message since then."""
+    return BURST * (2 + int((time.monotonic() - start) // BURST_SECONDS))
 
 
 def own_address_is_one_like_any_other(test):
@@ -120,3 +150,28 @@ def closed_admin_queue_costs_no_handle(test):
         pd = context.alloc_pd()
         pd.create_ah(uverbs.gid(1)).destroy()
         pd.dealloc()
+
+
+def handles_of_a_device_that_is_gone_end(test):
+    """Pulled out from under its handles: they can still be shared and ended, nothing waits, and the module goes."""
+    contexts = [uverbs.Context(test.function.uverbs()) for _ in range(2)]
+    pds = [context.alloc_pd() for context in contexts]
+    handles = [[pd.create_ah(uverbs.gid(number // 2)) for number in range(16)] for pd in pds]
+    with contextlib.suppress(TimeoutError):
+        test.device.ask("quit")
+    assert pds[0].create_ah(uverbs.gid(0)).number == handles[0][0].number
+    error = create_error(pds[0], uverbs.gid(100))
+    assert error in (errno.ETIME, errno.ENODEV, errno.EIO), f"a command to a device that is gone: errno {error}"
+    start = time.monotonic()
+    for handle in handles[0][:8]:
+        handle.destroy()
+    contexts[0].close()
+    assert time.monotonic() - start < 10, "waited for a device that is gone"
+    unbinding = threading.Thread(target=test.function.unbind)
+    unbinding.start()
+    unbinding.join(30)
+    waited = unbinding.is_alive()
+    contexts[1].close()
+    unbinding.join()
+    assert not waited, "the unbinding waits for the device, or for the processes"
+    module.unload()
