@@ -20,7 +20,9 @@ mod seq;
 #[cfg(CONFIG_DEBUG_FS)]
 pub(crate) use self::dir::{DeviceDir, DriverDir};
 
-use crate::{bindings, provider::Provider};
+#[cfg(CONFIG_DEBUG_FS)]
+use crate::bindings;
+use crate::provider::Provider;
 use kernel::{fmt, prelude::*};
 use pin_init::Zeroable;
 
@@ -53,6 +55,7 @@ impl Once {
 
 /// A [`File`] without its type.
 pub struct AnyFile<P: Provider> {
+    #[cfg(CONFIG_DEBUG_FS)]
     name: &'static CStr,
     #[cfg(CONFIG_DEBUG_FS)]
     operations: &'static bindings::file_operations,
@@ -63,6 +66,7 @@ impl<P: Provider> AnyFile<P> {
     /// The file `F`.
     pub const fn of<F: File<P>>() -> Self {
         Self {
+            #[cfg(CONFIG_DEBUG_FS)]
             name: F::NAME,
             #[cfg(CONFIG_DEBUG_FS)]
             operations: seq::Operations::<P, F>::FILE,
