@@ -126,7 +126,7 @@ impl Provider for Efa {
     fn create_ah(
         dev: &Device<'_>,
         pd: &Self::Pd,
-        attr: &AhAttr,
+        attr: &AhAttr<'_>,
         udata: &Udata<'_>,
     ) -> Result<ah::Ah> {
         ah::create(dev, pd, attr, udata)

@@ -6,11 +6,20 @@
 //! windows are not, and read as "none".
 
 use crate::bindings;
+use core::ptr;
 use kernel::fmt;
 
 /// A global identifier: the address of a port, in network byte order.
 #[derive(Copy, Clone, PartialEq, Eq)]
+#[repr(transparent)]
 pub struct Gid(pub [u8; 16]);
+
+impl Gid {
+    fn from_raw(raw: &bindings::ib_gid) -> &Self {
+        // SAFETY: All variants of `union ib_gid` are 16 plain bytes, which is what a `Gid` is, too.
+        unsafe { &*ptr::from_ref(raw).cast() }
+    }
+}
 
 impl fmt::Display for Gid {
     /// Eight groups of four digits, none left out, as sysfs shows GIDs.
@@ -290,20 +299,18 @@ impl LinkLayer {
 }
 
 /// The address an address handle is asked for.
-pub struct AhAttr {
+pub struct AhAttr<'a> {
     /// The destination of the global route, if the request has one.
-    pub dest: Option<Gid>,
+    pub dest: Option<&'a Gid>,
     /// Whether the caller may sleep.
     pub sleepable: bool,
 }
 
-impl AhAttr {
-    pub(crate) fn from_raw(raw: &bindings::rdma_ah_attr, flags: u32) -> Self {
-        // SAFETY: All variants of `union ib_gid` are 16 plain bytes.
-        let dgid = unsafe { *raw.grh.dgid.raw };
+impl<'a> AhAttr<'a> {
+    pub(crate) fn from_raw(raw: &'a bindings::rdma_ah_attr, flags: u32) -> Self {
         let has_route = u32::from(raw.ah_flags) & bindings::ib_ah_flags_IB_AH_GRH != 0;
         Self {
-            dest: has_route.then_some(Gid(dgid)),
+            dest: has_route.then(|| Gid::from_raw(&raw.grh.dgid)),
             sleepable: flags & bindings::rdma_create_ah_flags_RDMA_CREATE_AH_SLEEPABLE != 0,
         }
     }

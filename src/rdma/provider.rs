@@ -136,7 +136,7 @@ pub trait Provider: Sized + 'static {
     fn create_ah(
         dev: &Self::Data<'_>,
         pd: &Self::Pd,
-        attr: &AhAttr,
+        attr: &AhAttr<'_>,
         udata: &Udata<'_>,
     ) -> Result<Self::Ah>;
 

@@ -72,6 +72,7 @@ impl<'a> Udata<'a> {
     ///
     /// - `EOPNOTSUPP`: the request says something, and the call has no request.
     /// - `EFAULT`: it cannot be read.
+    #[inline]
     pub fn expect_no_request(&self) -> Result {
         if self.request_len() == 0 {
             return Ok(());

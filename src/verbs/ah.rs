@@ -31,11 +31,16 @@ pub(crate) struct Ah(AhRef);
 /// - `ENOMEM`: no memory, or the device has no address handle left.
 /// - `EFAULT`: the response cannot be written. Nothing is left behind then.
 /// - What the admin queue fails with.
-pub(crate) fn create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr, udata: &Udata<'_>) -> Result<Ah> {
+pub(crate) fn create(
+    dev: &Device<'_>,
+    pd: &Pd,
+    attr: &AhAttr<'_>,
+    udata: &Udata<'_>,
+) -> Result<Ah> {
     try_create(dev, pd, attr, udata).inspect_err(|_| dev.stats.create_ah_err.inc())
 }
 
-fn try_create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr, udata: &Udata<'_>) -> Result<Ah> {
+fn try_create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr<'_>, udata: &Udata<'_>) -> Result<Ah> {
     udata.expect_no_request()?;
     let gid = destination(attr).inspect_err(|error| {
         let hint = if *error == EINVAL {
@@ -49,7 +54,7 @@ fn try_create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr, udata: &Udata<'_>) -> Re
             pd.id
         ))
     })?;
-    let ah = dev.ah_cache.get(dev, pd.id, &gid)?;
+    let ah = dev.ah_cache.get(dev, pd.id, gid)?;
     let ah = ScopeGuard::new_with_data(ah, |ah| dev.ah_cache.put(dev, ah));
 
     udata.respond(&IbvCreateAhResp {
@@ -61,7 +66,7 @@ fn try_create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr, udata: &Udata<'_>) -> Re
 }
 
 /// Whom the address handle is for. Whether the device can reach that address is its own to judge.
-fn destination(attr: &AhAttr) -> Result<Gid> {
+fn destination<'a>(attr: &AhAttr<'a>) -> Result<&'a Gid> {
     if !attr.sleepable {
         // CREATE_AH is waited for.
         return Err(EOPNOTSUPP);
@@ -80,13 +85,13 @@ mod tests {
 
     const PEER: Gid = Gid([0xfe; 16]);
 
-    fn attr(dest: Option<Gid>, sleepable: bool) -> AhAttr {
+    fn attr(dest: Option<&Gid>, sleepable: bool) -> AhAttr<'_> {
         AhAttr { dest, sleepable }
     }
 
     #[test]
     fn who_cannot_sleep_gets_no_address_handle() {
-        assert!(destination(&attr(Some(PEER), false)).is_err_and(|e| e == EOPNOTSUPP));
+        assert!(destination(&attr(Some(&PEER), false)).is_err_and(|e| e == EOPNOTSUPP));
         assert!(destination(&attr(None, false)).is_err_and(|e| e == EOPNOTSUPP));
     }
 
@@ -98,7 +103,7 @@ mod tests {
     #[test]
     fn any_gid_of_a_route_is_left_to_the_device() {
         for gid in [PEER, Gid([0; 16]), Gid([0xff; 16])] {
-            assert!(destination(&attr(Some(gid), true)).is_ok_and(|dest| dest.0 == gid.0));
+            assert!(destination(&attr(Some(&gid), true)).is_ok_and(|dest| dest.0 == gid.0));
         }
     }
 }

@@ -145,7 +145,7 @@ impl Provider for Floor {
 
     fn dealloc_pd(_dev: &(), _pd: ()) {}
 
-    fn create_ah(_dev: &(), _pd: &(), _attr: &AhAttr, _udata: &Udata<'_>) -> Result {
+    fn create_ah(_dev: &(), _pd: &(), _attr: &AhAttr<'_>, _udata: &Udata<'_>) -> Result {
         Ok(())
     }
 
