@@ -15,6 +15,7 @@ mod listing;
 mod protocol;
 
 pub(crate) use self::protocol::{AhCache, AhRef, Entry};
+pub(crate) use rdma::rhashtable::Node;
 
 use kernel::{
     fmt,
@@ -64,7 +65,7 @@ pub(crate) trait Observer {
 
     /// Called when something happened to `entry`: also for each hit, and for others than hits
     /// with the entry's mutex held.
-    fn observe(&self, entry: &Entry, event: Event<Self::Start>);
+    fn observe(&self, entry: &Node<Entry>, event: Event<Self::Start>);
 }
 
 /// Something that happened in the cache.

@@ -6,6 +6,7 @@ use crate::{
     ah_cache::{
         Entry,
         Event,
+        Node,
         Observer, //
     },
     device::Device,
@@ -116,7 +117,21 @@ impl Observer for Device<'_> {
     }
 
     #[inline]
-    fn observe(&self, entry: &Entry, event: Event<Self::Start>) {
+    fn observe(&self, entry: &Node<Entry>, event: Event<Self::Start>) {
+        match event {
+            // The hot path, which is nothing but this.
+            Event::Hit => {
+                self.ah_counters.count(What::Hits);
+                self.trace_hit(entry, Hit::AtOnce);
+            }
+            event => self.tell(entry, event),
+        }
+    }
+}
+
+impl Device<'_> {
+    #[cold]
+    fn tell(&self, entry: &Node<Entry>, event: Event<Option<Instant<Monotonic>>>) {
         self.ah_counters.count(event.what());
         self.trace(entry, &event);
         match event {
@@ -137,11 +152,9 @@ impl Observer for Device<'_> {
             _ => {}
         }
     }
-}
 
-impl Device<'_> {
     #[inline]
-    fn trace(&self, entry: &Entry, event: &Event<Option<Instant<Monotonic>>>) {
+    fn trace(&self, entry: &Node<Entry>, event: &Event<Option<Instant<Monotonic>>>) {
         let (dev, pd, gid) = (self.pdev.as_ref(), entry.pd().number, entry.gid());
         match *event {
             Event::Hit => self.trace_hit(entry, Hit::AtOnce),
@@ -164,9 +177,9 @@ impl Device<'_> {
         }
     }
 
-    /// Hits are the hot path: nothing of the entry is read unless somebody listens.
+    /// Nothing of the entry is read unless somebody listens.
     #[inline]
-    fn trace_hit(&self, entry: &Entry, how: Hit) {
+    fn trace_hit(&self, entry: &Node<Entry>, how: Hit) {
         if trace::efa_ah_hit_enabled() {
             let (pd, ah, users) = (entry.pd().number, entry.ah(), entry.users());
             trace::efa_ah_hit(self.pdev.as_ref(), pd, entry.gid(), ah, users, how as u8);

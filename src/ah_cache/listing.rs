@@ -57,10 +57,9 @@ impl AhCache {
         cursor: &mut Cursor,
         mut f: impl FnMut(&Entry, i32, Condition),
     ) -> bool {
-        self.table.visit(cursor, |seen| {
-            let entry = seen.value();
+        self.table.visit(cursor, |entry| {
             let users = entry.users();
-            f(entry, users, Condition::of(users, seen.is_chained()));
+            f(entry, users, Condition::of(users, entry.is_chained()));
         })
     }
 }

@@ -2,9 +2,10 @@
 
 //! The order of steps by which users of one (PD, GID) share one address handle of the device.
 //!
-//! Two counts, since a reference to a usable address handle and a reference to an entry's memory
-//! are different things. `users` is above zero only while the device's AH is valid and used; it
-//! is read without a lock. The memory is counted by the hash table's nodes.
+//! Two counts, since a use of an address handle and a reference to an entry's memory are different
+//! things. There are users only while the device's AH is valid and used; they are counted without
+//! a lock. The memory is counted by the hash table's nodes, and all users have one reference to it
+//! together, so that a hit, and the end of it, is one change of one count.
 //!
 //! ```text
 //!                    CREATE_AH ok                    last user leaves, DESTROY_AH ok
@@ -21,8 +22,8 @@
 //!
 //! - The entry's mutex is held over each command for its key, so that the device never sees two
 //!   at once.
-//! - `users` leaves zero, and comes to zero, only under the mutex. A hit needs no mutex: it adds
-//!   a user where there is one.
+//! - The first user comes, and the last one leaves, only under the mutex. A hit needs no mutex: it
+//!   adds a user where there is one.
 //! - An entry is `Dead`, and out of the table, before its mutex is released. Whoever waited for
 //!   the mutex then starts again, and finds or inserts another entry.
 //! - `parked` and an entry's mutex are never held together, and `parked` over no command.
@@ -32,23 +33,26 @@
 //! What the locks order needs no argument. Without a lock there are four:
 //!
 //! 1. *A hit sees the AH.* The number is written, and CREATE_AH is complete, before
-//!    [`Count::publish`] stores with release; a hit adds itself with acquire. It may read the count
-//!    from another hit instead of from the store: a chain of read-modify-writes hands the store's
-//!    release on (`rmw-sequence` in the kernel's model, a release sequence in C11's).
+//!    [`User::enter`] adds the first user with release; a hit adds itself with acquire. It may read
+//!    the count from another hit instead of from the first user: a chain of read-modify-writes
+//!    hands the release on (`rmw-sequence` in the kernel's model, a release sequence in C11's).
 //! 2. *DESTROY_AH comes after each use.* Who leaves does so with release, and the last one with a
 //!    full barrier, again over a chain of read-modify-writes. So nothing that a user did with its AH
 //!    comes after the command.
 //! 3. *A lookup sees a whole entry.* The table links a node with `rcu_assign_pointer()`, and a
 //!    lookup depends on the pointer that it read.
-//! 4. *Memory is not freed under who looks at it.* A lookup takes its reference in the RCU read
-//!    section in which it found the node, and fails at zero. The table's reference is dropped after
-//!    the node was unlinked, and the memory given back a grace period after the last reference:
-//!    a read section either began before that, and is waited for, or sees the node unlinked.
+//! 4. *Memory is not freed under who looks at it.* A lookup becomes a user, or takes a reference, in
+//!    the RCU read section in which it found the node, and fails at zero. The table's reference is
+//!    dropped after the node was unlinked, and the memory given back a grace period after the last
+//!    reference: a read section either began before that, and is waited for, or sees the node
+//!    unlinked. The users' reference is taken before the first user can leave, and dropped by the
+//!    last one, which comes after the end of each other use (2).
 //!
-//! `tests/protocol` runs this file, the count and the table's nodes on the host: in all orders in
-//! which two threads can meet, in those of three threads with one preemption, and with each value
-//! that C11 lets a load read, as loom knows it. Where the kernel's memory model differs, the test
-//! has the weaker rule, or nothing here depends on it:
+//! `tests/protocol` runs this file, the count and the table's nodes on the host: in the orders in
+//! which two threads can meet (all of them, or where a test says so those with at most four
+//! preemptions), in those of three threads with one preemption, and with each value that C11 lets a
+//! load read, as loom knows it. Where the kernel's memory model differs, the test has the weaker
+//! rule, or nothing here depends on it:
 //!
 //! - `Full` is taken for acquire and release only; a failed exchange orders nothing.
 //! - Loom knows no dependencies: for a lookup's it has an acquire load. All that a lookup reads of
@@ -74,8 +78,7 @@ use kernel::{
 };
 use rdma::{
     attr::Gid,
-    count::Count,
-    rhashtable::{Chain, NodeRef, Table}, //
+    rhashtable::{Chain, NodeRef, Table, User}, //
 };
 
 /// What an entry's key stands for on the device. Guarded by the entry's mutex.
@@ -89,13 +92,12 @@ enum State {
     Dead,
 }
 
-/// All address handles of one (PD, GID).
+/// All address handles of one (PD, GID), which are its users.
 #[pin_data]
 pub(crate) struct Entry {
     pd: PdId,
     gid: Gid,
-    users: Count,
-    /// Written under the mutex before `users` leaves zero; readable for users.
+    /// Written under the mutex before there is a user; readable for users.
     ah: Atomic<u32>,
     #[pin]
     state: Mutex<State>,
@@ -106,7 +108,6 @@ impl Entry {
         pin_init!(Self {
             pd,
             gid,
-            users: Count::new(0),
             ah: Atomic::new(0),
             state <- new_mutex!(State::Empty, "efa_ah_cache_entry"),
         })
@@ -122,11 +123,6 @@ impl Entry {
         &self.gid
     }
 
-    /// The number of users, which may have changed by the time it is looked at.
-    pub(crate) fn users(&self) -> i32 {
-        self.users.read()
-    }
-
     /// The device's AH number; 0 before there is one.
     pub(crate) fn ah(&self) -> u16 {
         // CAST: Only `AhCache::join` writes it, from a `u16`.
@@ -135,7 +131,7 @@ impl Entry {
 }
 
 /// A use of the device's AH, to be given back with [`AhCache::put`].
-pub(crate) struct AhRef(NodeRef<Entry>);
+pub(crate) struct AhRef(User<Entry>);
 
 impl AhRef {
     /// The device's AH number.
@@ -169,44 +165,45 @@ impl AhCache {
     ///
     /// - `ENOMEM` when an entry cannot be allocated.
     /// - What CREATE_AH fails with; nothing is left behind then.
+    #[inline]
     pub(crate) fn get(&self, cmds: &impl AhCommands, pd: PdId, gid: &Gid) -> Result<AhRef> {
         let key = key(pd, gid);
         loop {
-            let entry = match self.table.get(&key) {
-                Some(entry) => entry,
-                None => self.table.get_or_insert(&key, Entry::new(pd, *gid))?,
-            };
-            if entry.users.inc_unless_zero() {
-                cmds.observe(&entry, Event::Hit);
-                return Ok(AhRef(entry));
+            if let Some(user) = self.table.join(&key) {
+                cmds.observe(&user, Event::Hit);
+                return Ok(AhRef(user));
             }
-            if self.join(cmds, &entry)? {
-                return Ok(AhRef(entry));
+            let entry = self.table.get_or_insert(&key, Entry::new(pd, *gid))?;
+            if let Some(user) = self.join(cmds, &entry)? {
+                return Ok(AhRef(user));
             }
         }
     }
 
     /// Makes the caller a user of an entry that had none when it looked.
     ///
-    /// Returns false when the entry died meanwhile.
-    fn join(&self, cmds: &impl AhCommands, entry: &NodeRef<Entry>) -> Result<bool> {
+    /// Returns `None` when the entry died meanwhile.
+    #[cold]
+    fn join(&self, cmds: &impl AhCommands, entry: &NodeRef<Entry>) -> Result<Option<User<Entry>>> {
         let mut state = entry.state.lock();
         let event = match *state {
             State::Dead => {
                 cmds.observe(entry, Event::Restarted);
-                return Ok(false);
+                return Ok(None);
             }
-            State::Live if entry.users.inc_unless_zero() => {
-                cmds.observe(entry, Event::Joined);
-                return Ok(true);
-            }
-            // Nobody uses the AH: it is parked.
-            State::Live => Event::Reused,
+            State::Live => match User::join(entry) {
+                Some(user) => {
+                    cmds.observe(entry, Event::Joined);
+                    return Ok(Some(user));
+                }
+                // Nobody uses the AH: it is parked.
+                None => Event::Reused,
+            },
             State::Empty => Event::Created(self.create(cmds, entry, &mut state)?),
         };
-        entry.users.publish();
+        let user = User::enter(entry);
         cmds.observe(entry, event);
-        Ok(true)
+        Ok(Some(user))
     }
 
     /// Creates the AH of an entry that has none. Returns when the command was sent.
@@ -236,13 +233,19 @@ impl AhCache {
     ///
     /// This cannot fail: an AH that the device refuses to destroy is parked until the next
     /// [`AhCache::get`] for its key, or until [`AhCache::release_pd`].
+    #[inline]
     pub(crate) fn put(&self, cmds: &impl AhCommands, ah: AhRef) {
-        let AhRef(entry) = ah;
-        if entry.users.dec_unless_one() {
-            return;
+        if let Some(user) = ah.0.leave_unless_last() {
+            self.leave(cmds, user);
         }
+    }
+
+    /// Ends a use that was the last one when its user looked.
+    #[cold]
+    fn leave(&self, cmds: &impl AhCommands, user: User<Entry>) {
+        let entry = user.node_ref();
         let mut state = entry.state.lock();
-        if !entry.users.dec_and_test() || self.destroy(cmds, &entry, &mut state).is_ok() {
+        if !user.leave() || self.destroy(cmds, &entry, &mut state).is_ok() {
             return;
         }
         // Until the caller is back its PD cannot be freed, so nobody misses the entry in between.

@@ -5,7 +5,7 @@
 //! Each test names, after "Broken by", a one-line change that makes it fail; the same changes are in
 //! `tests/mutations/ah_cache.toml`, where `make test-full` tries them.
 
-use super::{AhCommands, Entry, Event, Observer, PdId};
+use super::{AhCommands, Entry, Event, Node, Observer, PdId};
 use kernel::{
     prelude::*,
     sync::{
@@ -115,7 +115,7 @@ impl Observer for Device {
 
     fn start(&self) {}
 
-    fn observe(&self, _entry: &Entry, _event: Event<()>) {}
+    fn observe(&self, _entry: &Node<Entry>, _event: Event<()>) {}
 }
 
 /// A cache and its device, shared with other threads.
@@ -208,7 +208,7 @@ fn gid(peer: u8) -> Gid {
 mod cases {
     use super::*;
 
-    /// Broken by: `join` without `publish`.
+    /// Broken by: `join` that joins the entry it created instead of entering it.
     #[test]
     fn one_command_pair_serves_many_handles() -> Result {
         let bench = Bench::new()?;
@@ -381,7 +381,7 @@ mod cases {
         Ok(())
     }
 
-    /// Broken by: `join` that publishes without looking whether there are users already.
+    /// Broken by: `create` that leaves the state as it was.
     #[test]
     fn creates_at_once_end_on_one_device_handle() -> Result {
         let bench = Bench::new()?;

@@ -13,12 +13,13 @@ use kernel::sync::atomic::{
 
 /// A saturating count of holders.
 ///
-/// A count that ever reaches `i32::MAX` stays there: what it counts is then leaked,
-/// never freed too early.
+/// A count that has exceeded `i32::MAX` stays below zero, where it means that there are holders for
+/// good: what it counts is then leaked, never freed too early.
 pub struct Count(Atomic<i32>);
 
-/// The value that a count never leaves again.
-const SATURATED: i32 = i32::MAX;
+/// As far from zero as from where a count saturates, so that it stays saturated when many threads
+/// change it at once, which each set it back here.
+const SATURATED: i32 = i32::MIN / 2;
 
 impl Count {
     /// A count of `holders`.
@@ -28,7 +29,7 @@ impl Count {
 
     /// Adds a holder unless there is none; returns whether it did.
     ///
-    /// What the thread that called [`Count::publish`] wrote before is visible after success.
+    /// What the first holder's thread wrote before it became one is visible after success.
     #[inline]
     pub fn inc_unless_zero(&self) -> bool {
         let mut n = self.0.load(Relaxed);
@@ -36,20 +37,23 @@ impl Count {
             if n == 0 {
                 return false;
             }
-            match self.0.cmpxchg(n, n.saturating_add(1), Acquire) {
+            let more = n.checked_add(1).unwrap_or(SATURATED);
+            match self.0.cmpxchg(n, more, Acquire) {
                 Ok(_) => return true,
                 Err(now) => n = now,
             }
         }
     }
 
-    /// Makes a count of zero a count of one, for all to see.
+    /// Adds a holder; returns whether it is the first one.
     ///
-    /// Only whoever has the exclusive right to revive the thing may call this, and only while
-    /// the count is zero.
-    #[inline]
-    pub fn publish(&self) {
-        self.0.store(1, Release);
+    /// What the first holder's thread wrote before is visible to those who come after it.
+    pub fn inc(&self) -> bool {
+        let before = self.0.fetch_add(1, Full);
+        if before < 0 || before == i32::MAX {
+            self.0.store(SATURATED, Relaxed);
+        }
+        before == 0
     }
 
     /// Takes a holder away unless it is the last one; returns whether it did.
@@ -58,8 +62,8 @@ impl Count {
         let mut n = self.0.load(Relaxed);
         loop {
             match n {
-                SATURATED => return true,
-                n if n <= 1 => return false,
+                ..0 => return true,
+                0 | 1 => return false,
                 _ => {}
             }
             match self.0.cmpxchg(n, n.wrapping_sub(1), Release) {
@@ -74,22 +78,22 @@ impl Count {
     /// What other holders did before they left is visible to the last one.
     #[inline]
     pub fn dec_and_test(&self) -> bool {
-        let mut n = self.0.load(Relaxed);
-        loop {
-            if n == SATURATED || kernel::warn_on!(n <= 0) {
-                return false;
-            }
-            match self.0.cmpxchg(n, n.wrapping_sub(1), Full) {
-                Ok(_) => return n == 1,
-                Err(now) => n = now,
-            }
+        let before = self.0.fetch_sub(1, Full);
+        if before < 1 {
+            kernel::warn_on!(before == 0);
+            self.0.store(SATURATED, Relaxed);
         }
+        before == 1
     }
 
-    /// The number of holders, which may have changed by the time it is looked at.
+    /// The number of holders, which may have changed by the time it is looked at: `i32::MAX` where
+    /// it has exceeded that.
     #[inline]
     pub fn read(&self) -> i32 {
-        self.0.load(Relaxed)
+        match self.0.load(Relaxed) {
+            ..0 => i32::MAX,
+            n => n,
+        }
     }
 }
 
@@ -103,6 +107,14 @@ mod tests {
         let count = Count::new(0);
         assert!(!count.inc_unless_zero());
         assert_eq!(count.read(), 0);
+    }
+
+    #[test]
+    fn the_first_holder_is_told() {
+        let count = Count::new(0);
+        assert!(count.inc());
+        assert!(!count.inc());
+        assert_eq!(count.read(), 2);
     }
 
     #[test]

@@ -7,6 +7,8 @@
 //! The table holds one reference to each node in it. A node's memory is given back only
 //! after an RCU grace period, so that a concurrent lookup never reads freed memory.
 //!
+//! A node also has users, whose number says something to those who share it: see [`User`].
+//!
 //! Keys may come from processes that mean harm. Each table hashes with a random seed of its own, so
 //! that nobody can know which keys share a bucket, and draws another one when a chain grows too
 //! long. It grows and shrinks with what is in it. Threads that change it wait for one another only
@@ -17,16 +19,18 @@
 
 mod chain;
 mod node;
+mod user;
 #[cfg(CONFIG_RUST = "y")]
 mod walk;
 
 pub use self::{
     chain::Chain,
-    node::{Node, NodeRef}, //
+    node::{Node, NodeRef},
+    user::User, //
 };
 // Not where the table is tried on the host, which has no buckets to walk over.
 #[cfg(CONFIG_RUST = "y")]
-pub use self::walk::{Cursor, Seen};
+pub use self::walk::Cursor;
 
 use crate::bindings;
 use core::{
@@ -88,8 +92,21 @@ impl<T> Table<T> {
     /// Looks `key` up and takes a reference to its node.
     ///
     /// `None` where there is no node, or where the last reference to it is just going away.
-    #[inline]
     pub fn get(&self, key: &Key) -> Option<NodeRef<T>> {
+        self.look_up(key, Node::try_ref)
+    }
+
+    /// Looks `key` up and becomes one more user of its node.
+    ///
+    /// `None` where there is no node, or nobody uses it.
+    #[inline]
+    pub fn join(&self, key: &Key) -> Option<User<T>> {
+        self.look_up(key, User::join)
+    }
+
+    /// Looks `key` up and calls `take` for its node, in the same RCU read section.
+    #[inline]
+    fn look_up<R>(&self, key: &Key, take: impl FnOnce(&Node<T>) -> Option<R>) -> Option<R> {
         let _guard = rcu::read_lock();
         // SAFETY:
         // - By the type invariant the table is initialised.
@@ -97,9 +114,9 @@ impl<T> Table<T> {
         // - The RCU read lock is held.
         let found = unsafe { bindings::rdma_shim_rht_lookup(self.table.get(), key.as_ptr()) };
 
-        // SAFETY: By the type invariant what the table yields is a `Node<T>`; its memory cannot be
-        // freed before the RCU read lock is left.
-        unsafe { Node::try_ref(NonNull::new(found)?) }
+        // SAFETY: By the type invariant what the table yields is the header of a `Node<T>`; its
+        // memory cannot be freed before the RCU read lock is left.
+        take(unsafe { NonNull::new(found)?.cast().as_ref() })
     }
 
     /// Inserts a new node with `init` for `key`, unless there is one: then that one is returned.
@@ -126,9 +143,9 @@ impl<T> Table<T> {
                 return Ok(new);
             };
 
-            // SAFETY: By the type invariant what the table yields is a `Node<T>`; its memory
-            // cannot be freed before the RCU read lock is left.
-            if let Some(present) = unsafe { Node::try_ref(found) } {
+            // SAFETY: By the type invariant what the table yields is the header of a `Node<T>`; its
+            // memory cannot be freed before the RCU read lock is left.
+            if let Some(present) = Node::try_ref(unsafe { found.cast().as_ref() }) {
                 return Ok(present);
             }
             // The node found has no holder any more, so the table's reference is gone too, and

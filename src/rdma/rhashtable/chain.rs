@@ -29,7 +29,7 @@ impl<T> Chain<T> {
 
     /// Puts `node` on the chain, unless it is on a chain already: then the reference is dropped.
     pub fn push(&mut self, node: NodeRef<T>) {
-        let mut link = node.node().link.lock();
+        let mut link = node.link.lock();
         if matches!(*link, Link::Above(_)) {
             return;
         }
@@ -41,7 +41,7 @@ impl<T> Chain<T> {
     /// Takes the node off that was put on last.
     pub fn pop(&mut self) -> Option<NodeRef<T>> {
         let node = self.top.take()?;
-        let link = mem::replace(&mut *node.node().link.lock(), Link::Free);
+        let link = mem::replace(&mut *node.link.lock(), Link::Free);
         if let Link::Above(below) = link {
             self.top = below;
         }

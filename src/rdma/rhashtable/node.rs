@@ -25,16 +25,19 @@ use kernel::{
 ///
 /// - The node was allocated by `kmalloc()`, with `header` at offset 0.
 /// - `references` counts the [`NodeRef`]s, the tables and the [`Chain`](super::Chain)s that hold
-///   the node; at zero the memory is given to `kfree_rcu()`, once.
+///   the node, and its users as one; at zero the memory is given to `kfree_rcu()`, once.
+/// - `users` counts the [`User`](super::User)s.
+/// - A node is only ever seen through a shared reference to one that [`Node::alloc`] made.
 #[repr(C)]
 #[pin_data]
 pub struct Node<T> {
     header: Opaque<bindings::rdma_rht_node>,
     references: Count,
+    pub(super) users: Count,
     #[pin]
     pub(super) link: SpinLock<Link<T>>,
     #[pin]
-    pub(super) value: T,
+    value: T,
 }
 
 impl<T> Node<T> {
@@ -61,6 +64,7 @@ impl<T> Node<T> {
             pin_init!(Self {
                 header: Opaque::new(header),
                 references: Count::new(1),
+                users: Count::new(0),
                 link <- new_spinlock!(Link::Free, "rdma_rhashtable_link"),
                 value <- init,
             }),
@@ -74,21 +78,33 @@ impl<T> Node<T> {
         Ok(unsafe { NodeRef::from_raw(NonNull::new_unchecked(node)) })
     }
 
-    /// Takes a reference to the node with this header, unless its last one is gone.
-    ///
-    /// # Safety
-    ///
-    /// `header` is that of a `Node<T>` whose memory is not freed before this returns (the caller
-    /// is in an RCU read section in which the node was found).
-    #[inline]
-    pub(super) unsafe fn try_ref(header: NonNull<bindings::rdma_rht_node>) -> Option<NodeRef<T>> {
-        let node = header.cast::<Node<T>>();
-        // SAFETY: By the precondition the node is there, and the header is at offset 0.
-        if !unsafe { node.as_ref() }.references.inc_unless_zero() {
+    /// Takes a reference to the node, unless its last one is gone.
+    pub(super) fn try_ref(&self) -> Option<NodeRef<T>> {
+        if !self.references.inc_unless_zero() {
             return None;
         }
         // SAFETY: The reference just taken is nobody else's.
-        Some(unsafe { NodeRef::from_raw(node) })
+        Some(unsafe { NodeRef::from_raw(NonNull::from(self)) })
+    }
+
+    /// The number of users, which may have changed by the time it is looked at.
+    pub fn users(&self) -> i32 {
+        self.users.read()
+    }
+
+    /// Whether it is on a [`Chain`](super::Chain), which may have changed by the time it is looked
+    /// at.
+    pub fn is_chained(&self) -> bool {
+        matches!(*self.link.lock(), Link::Above(_))
+    }
+}
+
+impl<T> Deref for Node<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.value
     }
 }
 
@@ -134,36 +150,30 @@ impl<T> NodeRef<T> {
 
     /// The C part of the node.
     pub(super) fn header(&self) -> *mut bindings::rdma_rht_node {
-        self.node().header.get()
-    }
-
-    pub(super) fn node(&self) -> &Node<T> {
-        // SAFETY: By the type invariant the node is valid as long as `self` is.
-        unsafe { self.0.as_ref() }
+        self.header.get()
     }
 }
 
 impl<T> Clone for NodeRef<T> {
     fn clone(&self) -> Self {
-        // `self` is a reference, so the count is not zero and this cannot fail.
-        self.node().references.inc_unless_zero();
+        self.references.inc();
         NodeRef(self.0)
     }
 }
 
 impl<T> Deref for NodeRef<T> {
-    type Target = T;
+    type Target = Node<T>;
 
     #[inline]
-    fn deref(&self) -> &T {
-        &self.node().value
+    fn deref(&self) -> &Node<T> {
+        // SAFETY: By the type invariant the node is valid as long as `self` is.
+        unsafe { self.0.as_ref() }
     }
 }
 
 impl<T> Drop for NodeRef<T> {
-    #[inline]
     fn drop(&mut self) {
-        if self.node().references.dec_and_test() {
+        if self.references.dec_and_test() {
             // SAFETY:
             // - By the invariants of `Node` it came from `kmalloc()`, with the header at its
             //   start, and is given back only here, by whoever takes the last reference away.

@@ -24,7 +24,7 @@ mod cases {
         for i in 0..100 {
             assert!(table
                 .get(&[i, 0, 0, 0, 0, 1])
-                .is_some_and(|node| *node == i));
+                .is_some_and(|node| **node == i));
             assert!(table.get(&[i, 0, 0, 0, 0, 2]).is_none());
         }
         assert_eq!(table.nodes(), 100);
@@ -37,7 +37,7 @@ mod cases {
         let key = [1; KEY_WORDS];
         let first = table.get_or_insert(&key, 1)?;
         let second = table.get_or_insert(&key, 2)?;
-        assert_eq!((*first, *second), (1, 1));
+        assert_eq!((**first, **second), (1, 1));
         assert_eq!(table.nodes(), 1);
         Ok(())
     }
@@ -51,7 +51,37 @@ mod cases {
         assert!(!table.remove(&old));
         assert!(table.get(&key).is_none());
         let new = table.get_or_insert(&key, 2)?;
-        assert_eq!((*old, *new), (1, 2));
+        assert_eq!((**old, **new), (1, 2));
+        Ok(())
+    }
+
+    #[test]
+    fn a_node_is_joined_between_its_first_user_and_its_last() -> Result {
+        let table = table()?;
+        let key = [1; KEY_WORDS];
+        assert!(table.join(&key).is_none());
+        let node = table.get_or_insert(&key, 1)?;
+        assert!(table.join(&key).is_none());
+        let first = User::enter(&node);
+        let second = table.join(&key).ok_or(ENOENT)?;
+        assert_eq!((**second, node.users()), (1, 2));
+        assert!(second.leave_unless_last().is_none());
+        let last = first.leave_unless_last().ok_or(EINVAL)?;
+        assert!(last.leave());
+        assert!(table.join(&key).is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn a_use_holds_its_node_without_the_table() -> Result {
+        let table = table()?;
+        let node = table.get_or_insert(&[1; KEY_WORDS], 1)?;
+        let user = User::enter(&node);
+        assert!(table.remove(&node));
+        drop(node);
+        let node = user.node_ref();
+        assert!(user.leave());
+        assert_eq!((**node, node.users()), (1, 0));
         Ok(())
     }
 
@@ -75,8 +105,8 @@ mod cases {
         chain.push(first.clone());
         chain.push(second);
         chain.push(first.clone());
-        assert!(chain.pop().is_some_and(|node| *node == 2));
-        assert!(chain.pop().is_some_and(|node| *node == 1));
+        assert!(chain.pop().is_some_and(|node| **node == 2));
+        assert!(chain.pop().is_some_and(|node| **node == 1));
         assert!(chain.pop().is_none());
         chain.push(first);
         assert!(chain.pop().is_some());

@@ -6,7 +6,6 @@
 //! may never come back, and may outlive the table: so a walk is nothing but a place here.
 
 use super::{
-    chain::Link,
     node::Node,
     Table, //
 };
@@ -26,27 +25,12 @@ pub struct Cursor {
     bucket: u32,
 }
 
-/// A node as a walk sees it.
-pub struct Seen<'a, T>(&'a Node<T>);
-
-impl<T> Seen<'_, T> {
-    /// What is in it.
-    pub fn value(&self) -> &T {
-        &self.0.value
-    }
-
-    /// Whether it is on a [`Chain`](super::Chain).
-    pub fn is_chained(&self) -> bool {
-        matches!(*self.0.link.lock(), Link::Above(_))
-    }
-}
-
 impl<T> Table<T> {
     /// Calls `f` for each node of the next bucket that has any, and says whether there was one.
     ///
     /// `f` must not sleep. Nodes that come or go meanwhile may be seen or not, and all may be seen
     /// twice while the table grows or shrinks.
-    pub fn visit(&self, cursor: &mut Cursor, mut f: impl FnMut(Seen<'_, T>)) -> bool {
+    pub fn visit(&self, cursor: &mut Cursor, mut f: impl FnMut(&Node<T>)) -> bool {
         let _guard = rcu::read_lock();
         let Some(first) = self.next_bucket(cursor) else {
             return false;
@@ -56,7 +40,7 @@ impl<T> Table<T> {
         for node in chain {
             // SAFETY: By the invariants of `Table` it is the header of a `Node<T>`; its memory
             // cannot be freed before the RCU read lock is left, and is only read.
-            f(Seen(unsafe { node.cast::<Node<T>>().as_ref() }));
+            f(unsafe { node.cast().as_ref() });
         }
         true
     }
@@ -141,8 +125,8 @@ mod tests {
         Ok(KVec::from_elem(0, count as usize, GFP_KERNEL)?)
     }
 
-    fn mark(marks: &mut KVec<u32>, node: Seen<'_, u32>) {
-        if let Some(mark) = marks.get_mut(*node.value() as usize) {
+    fn mark(marks: &mut KVec<u32>, node: &Node<u32>) {
+        if let Some(mark) = marks.get_mut(**node as usize) {
             *mark += 1;
         }
     }

@@ -16,6 +16,7 @@ use ah_cache::{
     AhCommands,
     Entry,
     Event,
+    Node,
     Observer,
     PdId, //
 };
@@ -94,7 +95,7 @@ impl Observer for NoDevice {
 
     fn start(&self) {}
 
-    fn observe(&self, _entry: &Entry, _event: Event<()>) {}
+    fn observe(&self, _entry: &Node<Entry>, _event: Event<()>) {}
 }
 
 #[pin_data]

@@ -49,6 +49,8 @@ pub trait Value: Copy {
         new: Self,
         ordering: Ordering,
     ) -> Result<Self, Self>;
+    fn fetch_add(atomic: &Self::Atomic, value: Self, ordering: Ordering) -> Self;
+    fn fetch_sub(atomic: &Self::Atomic, value: Self, ordering: Ordering) -> Self;
 }
 
 macro_rules! value {
@@ -75,6 +77,14 @@ macro_rules! value {
                 ordering: Ordering,
             ) -> Result<Self, Self> {
                 atomic.compare_exchange(old, new, ordering, Ordering::Relaxed)
+            }
+
+            fn fetch_add(atomic: &$atomic, value: Self, ordering: Ordering) -> Self {
+                atomic.fetch_add(value, ordering)
+            }
+
+            fn fetch_sub(atomic: &$atomic, value: Self, ordering: Ordering) -> Self {
+                atomic.fetch_sub(value, ordering)
             }
         }
     };
@@ -105,5 +115,15 @@ impl<T: Value> Atomic<T> {
     pub fn cmpxchg<O: Any>(&self, old: T, new: T, _ordering: O) -> Result<T, T> {
         machine::touch(self);
         T::cmpxchg(&self.0, old, new, O::ORDERING)
+    }
+
+    pub fn fetch_add<O: Any>(&self, value: T, _ordering: O) -> T {
+        machine::touch(self);
+        T::fetch_add(&self.0, value, O::ORDERING)
+    }
+
+    pub fn fetch_sub<O: Any>(&self, value: T, _ordering: O) -> T {
+        machine::touch(self);
+        T::fetch_sub(&self.0, value, O::ORDERING)
     }
 }

@@ -68,7 +68,7 @@ fn a_new_holder_sees_what_was_published() {
         let thread = thread::spawn(move || {
             // SAFETY: Loom sees to it that nobody else reads or writes.
             publisher.thing.with_mut(|thing| unsafe { *thing = 1 });
-            publisher.count.publish();
+            assert!(publisher.count.inc());
         });
         if held.count.inc_unless_zero() {
             held.read();

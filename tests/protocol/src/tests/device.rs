@@ -5,7 +5,7 @@
 use super::ledger::{count, Ledger};
 use crate::{
     attr::Gid,
-    driver::ah_cache::{AhCommands, AhRef, Entry, Event, Observer, PdId},
+    driver::ah_cache::{AhCommands, AhRef, Entry, Event, Node, Observer, PdId},
     prelude::*,
 };
 use loom::{
@@ -161,7 +161,7 @@ impl Observer for Device {
 
     fn start(&self) {}
 
-    fn observe(&self, entry: &Entry, event: Event<()>) {
+    fn observe(&self, entry: &Node<Entry>, event: Event<()>) {
         self.told.enter(entry, &event);
     }
 }

@@ -4,7 +4,7 @@
 
 use super::bench::{OTHER_PD, PD, PEER};
 use crate::{
-    driver::ah_cache::{Entry, Event},
+    driver::ah_cache::{Entry, Event, Node},
     prelude::*,
 };
 use std::cell::Cell;
@@ -30,7 +30,7 @@ pub fn count(count: &Cell<u32>) {
 
 impl Ledger {
     /// Enters an event, and checks that it fits the entry.
-    pub fn enter(&self, entry: &Entry, event: &Event<()>) {
+    pub fn enter(&self, entry: &Node<Entry>, event: &Event<()>) {
         let pd = entry.pd();
         assert!([PD, OTHER_PD].contains(&pd) || pd.generation > PD.generation);
         assert_eq!(entry.gid().0[1..15], PEER.0[1..15]);
