@@ -9,11 +9,24 @@ use super::{
 use crate::{bindings, count::Count};
 use core::{mem, ops::Deref, ptr::NonNull};
 use kernel::{
-    new_spinlock,
     prelude::*,
-    sync::SpinLock,
+    static_lock_class,
+    str::CStr,
+    sync::{
+        LockClassKey,
+        SpinLock, //
+    },
     types::Opaque, //
 };
+
+/// The name of the links' lock class. Lockdep compares the addresses of names, and a literal in a
+/// generic function may have one in each crate that the function is instantiated in.
+static LINK_NAME: &CStr = c"rdma_rhashtable_link";
+
+/// The class of all links, whatever they link.
+fn link_class() -> Pin<&'static LockClassKey> {
+    static_lock_class!()
+}
 
 /// What a table holds: a `T` and what is needed to find, count and chain it.
 ///
@@ -65,7 +78,7 @@ impl<T> Node<T> {
                 header: Opaque::new(header),
                 references: Count::new(1),
                 users: Count::new(0),
-                link <- new_spinlock!(Link::Free, "rdma_rhashtable_link"),
+                link <- SpinLock::new(Link::Free, LINK_NAME, link_class()),
                 value <- init,
             }),
             GFP_KERNEL,

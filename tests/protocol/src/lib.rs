@@ -22,6 +22,10 @@ pub mod types;
 
 pub use std::{ffi, fmt};
 
+pub mod str {
+    pub use core::ffi::CStr;
+}
+
 #[path = "../../../src"]
 mod driver {
     pub mod ah_cache;
