@@ -5,6 +5,7 @@ import errno
 import os
 import select
 import threading
+import time
 
 import ioctl
 import pci
@@ -15,6 +16,9 @@ from uapi import Room, error_of
 
 EVENT_BYTES = 8
 CPU1 = "/sys/devices/system/cpu/cpu1/online"
+# How often, in messages, a sender lets its receiver fall asleep, and for how long.
+PAUSE_EVERY = 8
+PAUSE_SECONDS = 0.002
 
 
 def event_comes(channel, seconds=5):
@@ -129,7 +133,9 @@ def no_wake_up_is_lost(test):
     def send_all(say):
         one = Endpoint(test.function, rnr_retry=7)
         handle = one.pd.create_ah(gid)
-        for _ in range(total):
+        for index in range(total):
+            if index % PAUSE_EVERY == 0:
+                time.sleep(PAUSE_SECONDS)  # The receiver finds nothing, however many processors there are.
             one.qp.send_queue.send(handle, number, [one.place()])
             assert one.statuses() == ["ok"]
         say("done")
