@@ -35,6 +35,9 @@ pub struct Reply {
     /// What the program returned.
     #[serde(default)]
     pub result: Value,
+    /// What else a person should know, a line each.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// The connection to the agent of one running guest.

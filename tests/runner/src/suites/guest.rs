@@ -223,6 +223,9 @@ fn ask_checkers(vm: &mut Vm, driver: Driver, name: &str) -> Option<Status> {
 
 /// Keeps what a test measured, for the JSON file.
 fn note_numbers(context: &mut Context, test: &GuestTest, driver: Driver, outcome: &Outcome) {
+    for note in &outcome.reply.notes {
+        context.report.note(&format!("{}: {note}", test.name));
+    }
     if !outcome.reply.result.is_null() {
         context.report.measurements.push(Measurement {
             name: test.name.clone(),
@@ -339,6 +342,7 @@ mod tests {
         let (status, usable) = judge(&outcome("passed", "WARNING: CPU: 0 PID: 1 at x.c:1\n"), &[]);
         assert!(
             matches!(status, Status::Failed(why) if why.starts_with("the kernel complains: WARNING: CPU"))
+            notes: vec![],
         );
         assert!(!usable);
     }
