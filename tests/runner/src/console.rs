@@ -13,6 +13,9 @@ const PANICKED: &str = "rust_kernel: panicked";
 /// The DMA checker needs more memory to keep its books, and has it.
 const GROWN: &str = "DMA-API: dma_debug_entry pool grown";
 
+/// The line that opens a warning.
+pub const CUT_HERE: &str = "[ cut here ]";
+
 /// What a kernel prints when something is wrong with it.
 const ALARMS: &[&str] = &[
     "WARNING: CPU",
@@ -56,7 +59,7 @@ pub fn alarm(log: &str) -> Option<String> {
             || is_plain_warning(line)
     };
     // A warning of a kind not known here still begins with this line.
-    let any = |line: &&str| line.contains("[ cut here ]");
+    let any = |line: &&str| line.contains(CUT_HERE);
     let at = (log.lines().position(|line| telling(&line)))
         .or_else(|| log.lines().position(|line| any(&line)))?;
     let mut lines = log.lines().skip(at).map(str::trim);
