@@ -298,7 +298,7 @@ fn without(log: &str, expected: &[String]) -> String {
             line.contains(CUT_HERE) && lines.get(at + 1).is_some_and(|next| is_expected(next));
         !opens && !is_expected(line)
     });
-    left.map(|(_, line)| format!("{line}\n")).collect()
+    left.flat_map(|(_, line)| [line, "\n"]).collect()
 }
 
 /// Adds the place of the logs to a failure's reason.
