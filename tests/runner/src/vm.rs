@@ -35,6 +35,7 @@ const DETACH_LIMIT: Duration = Duration::from_secs(10);
 const MARK_LIMIT: Duration = Duration::from_secs(10);
 /// How the line begins that the guest puts into the kernel log before a test.
 const BEGIN: &str = "efa-test: begin <";
+const QEMU_LOG: &str = "qemu.log";
 const VIRTIOFSD: &str = "/usr/libexec/virtiofsd";
 
 /// Serial ports 2 and 3 lead to the control sockets of the devices. A line of their own each:
@@ -213,7 +214,9 @@ impl Vm {
     pub fn save_logs(&self, target: &Path) -> Result<()> {
         fs::create_dir_all(target)?;
         let _ = fs::copy(self.console.path(), target.join("console.log"));
-        let _ = fs::copy(self.dir.path().join(vefa::LOG), target.join(vefa::LOG));
+        for log in [vefa::LOG, QEMU_LOG] {
+            let _ = fs::copy(self.dir.path().join(log), target.join(log));
+        }
         for (index, device) in self.vefa.devices.iter().enumerate() {
             let log = device.control().and_then(|mut control| control.log_text());
             let text = log.unwrap_or_else(|error| format!("no command log: {error:#}\n"));
@@ -308,7 +311,7 @@ fn wait_for_sockets(dir: &Path, shares: &mut [Daemon]) -> Result<()> {
 }
 
 fn start_qemu(dir: &Path, boot: &Boot, devices: &[vefa::Device]) -> Result<Daemon> {
-    let log = fs::File::create(dir.join("qemu.log"))?;
+    let log = fs::File::create(dir.join(QEMU_LOG))?;
     let mut command = tied("qemu-system-x86_64");
     machine(&mut command, boot)?;
     for tag in ["root", "job"] {
@@ -450,7 +453,7 @@ fn qemu_alive(qemu: &mut Daemon, dir: &Path) -> Result<()> {
     match qemu.ended() {
         Some(status) => bail!(
             "the virtual machine ended ({status}): {}",
-            last_words(dir, "qemu.log")
+            last_words(dir, QEMU_LOG)
         ),
         None => Ok(()),
     }
