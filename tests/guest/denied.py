@@ -55,6 +55,8 @@ def denied_creations_leave_nothing_usable(test):
         assert memory.pinned() == held, f"{command}: {memory.pinned() - held} bytes more are pinned"
         create()
     exchange(end)
+    end.qp.unmap()  # what is mapped keeps the context open
+    end.cq.unmap()
     end.context.close()
     others_work(test)
     nothing_is_left_by_a_reset(test, before, pinned)
