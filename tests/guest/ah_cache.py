@@ -55,7 +55,7 @@ def keys_wait_for_no_other_key(test):
             waiting.start()
             assert wait_until(lambda: test.device.seen(command) > before), f"no {command} was sent"
             for domain, number in ((pd, 2), (pd, 3), (other, 1), (other, 2)):
-                handles += [domain.create_ah(uverbs.gid(number)) for _ in range(10)]
+                handles += [domain.create_ah(uverbs.gid(number)) for _ in range(3)]
             for handle in handles:
                 handle.destroy()
             other.dealloc()
