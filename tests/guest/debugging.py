@@ -65,7 +65,7 @@ def said_by(test, command):
     """What a command of the document prints while the device is used."""
     with Work(test):
         said = subprocess.run(
-            ["sh", "-e", "-c", command], capture_output=True, text=True, check=False, timeout=SECONDS
+            ["sh", "-e", "-c", command], capture_output=True, text=True, check=False, timeout=SECONDS, cwd="/tmp"
         )
     print(command, said.stdout, said.stderr, sep="\n", flush=True)
     assert said.returncode == 0, f"{command.splitlines()[0]}: {said.stderr[-400:]}"
