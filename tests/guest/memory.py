@@ -4,14 +4,18 @@
 import ctypes
 import mmap
 import os
+import struct
 
 PAGE = mmap.PAGESIZE
 HUGE = 2 << 20
+GIGANTIC = 1 << 30
 ANONYMOUS, FIXED, SHARED, PRIVATE, HUGETLB = 0x20, 0x10, 0x01, 0x02, 0x40000
 READ, WRITE = 1, 2
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
 _LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_LIBC.mremap.restype = ctypes.c_void_p
+_LIBC.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
 _LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _LIBC.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
@@ -43,6 +47,16 @@ class Memory:
 
     def advise(self, advice):
         checked(_LIBC.madvise(self.address, self.mapped, advice))
+
+    def move(self, address):
+        checked(_LIBC.mremap(self.address, self.mapped, self.mapped, 3, address))  # MREMAP_MAYMOVE | MREMAP_FIXED
+        self.address = address
+
+    def physical(self):
+        """Where the first page, which was touched, is in the machine's memory."""
+        with open("/proc/self/pagemap", "rb") as pagemap:
+            pagemap.seek(self.address // PAGE * 8)
+            return (struct.unpack("<Q", pagemap.read(8))[0] & (1 << 55) - 1) * PAGE
 
     def close(self):
         if self.address:
@@ -82,6 +96,31 @@ def huge_pages(count):
     for page in range(count):
         region.write(page * HUGE, b"\x01")
     return region
+
+
+class Gigantic(Memory):
+    """Pages of 1 GiB in the order in which they are in the machine's memory; aligned to all of them together."""
+
+    def __init__(self, count):
+        with open("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", encoding="ascii") as pool:
+            assert int(pool.read()) >= count, f"the machine has no {count} pages of 1 GiB"
+        size = count * GIGANTIC
+        super().__init__(2 * size, prot=0)
+        self.length = size
+        self.reserved, self.address = self.address, -(-self.address // size) * size
+        pages = [Memory(GIGANTIC, flags=PRIVATE | ANONYMOUS | HUGETLB | 30 << 26) for _ in range(count)]
+        for page in pages:
+            page.write(0, b"\x01")
+        pages.sort(key=Memory.physical)
+        self.in_one_piece = all(
+            page.physical() == pages[0].physical() + number * GIGANTIC for number, page in enumerate(pages)
+        )
+        for number, page in enumerate(pages):
+            page.move(self.address + number * GIGANTIC)
+
+    def close(self):
+        self.address = self.reserved
+        super().close()
 
 
 class Scattered(Memory):
