@@ -43,8 +43,11 @@ impl Semaphore {
             .try_into()
             .unwrap_or(c_long::MAX);
         // SAFETY: The semaphore is initialised; callers of this function may sleep.
-        let taken = unsafe { bindings::down_timeout(self.inner.get(), jiffies) } == 0;
-        taken.then_some(Held(self))
+        if unsafe { bindings::down_timeout(self.inner.get(), jiffies) } != 0 {
+            return None;
+        }
+        // Not before: dropping it gives a share back.
+        Some(Held(self))
     }
 }
 
@@ -102,4 +105,24 @@ impl Completion {
 pub fn fatal_signal_pending() -> bool {
     // SAFETY: Looks at the current task only.
     unsafe { bindings::rdma_shim_fatal_signal_pending() }
+}
+
+#[kernel::macros::kunit_tests(rdma_sync)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_in_vain_leaves_the_semaphore_as_it_was() -> Result {
+        let semaphore = KBox::pin_init(Semaphore::new(1), GFP_KERNEL)?;
+        let held = semaphore.down_timeout(1);
+        assert!(held.is_some());
+        for _ in 0..3 {
+            assert!(semaphore.down_timeout(1).is_none());
+        }
+        drop(held);
+        let held = semaphore.down_timeout(1);
+        assert!(held.is_some());
+        assert!(semaphore.down_timeout(1).is_none());
+        Ok(())
+    }
 }

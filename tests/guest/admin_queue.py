@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """The admin queue on a device that misbehaves."""
 
+import threading
 import time
+from collections import Counter
 
 import module
 import uverbs
+from uapi import error_of
 
 # What the device's hints say in the machine `impatient`.
 TIMEOUT_SECONDS = 2
+# Commands that the driver lets the device have at once.
+SLOTS = 32
 
 
 def bad_completions_are_survived(test):
@@ -98,3 +103,25 @@ def keep_alives_are_counted(test):
     time.sleep(3)
     after = test.function.counter("keep_alive_rcvd")
     assert after - before >= 2, f"{after - before} keep-alives in 3 s"
+
+
+def more_callers_than_slots_wait_their_turn(test):
+    """The device takes its time with each command, and so many callers wait that the last ones wait
+    longer than a command may take: each has its turn, and the queue is none the worse for it."""
+    each, rounds = 0.7, 5
+    assert (rounds - 1) * each > TIMEOUT_SECONDS > each
+    errors, late = [], test.function.counter("no_completion_cmds")
+    test.device.fault("alloc_pd", "delay", count=0, ms=int(each * 1000))
+    with uverbs.Context(test.function.uverbs()) as context:
+
+        def call():
+            errors.append(error_of(context.alloc_pd))
+
+        callers = [threading.Thread(target=call) for _ in range(rounds * SLOTS)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+        assert Counter(errors) == {0: rounds * SLOTS}, f"errors: {dict(Counter(errors))}"
+        assert len(test.device.live("pd")) == rounds * SLOTS
+    assert test.function.counter("no_completion_cmds") == late
