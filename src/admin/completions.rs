@@ -84,12 +84,12 @@ impl Completions {
         self.cursor.count()
     }
 
-    /// Goes over the new entries, at most one ring full.
+    /// Goes over the new entries, at most one ring full. The time matters only for a bad one.
     pub(crate) fn poll(
         &mut self,
         entries: &impl Entries,
         slots: &mut Slots,
-        now_ms: i64,
+        now_ms: impl Fn() -> i64,
         mut report: impl FnMut(Event<'_>),
     ) {
         for _ in 0..DEPTH {
@@ -101,7 +101,7 @@ impl Completions {
             match self.examine(&entry, slots) {
                 Ok(slot) => report(Event::Accepted(slot)),
                 Err(fault) => {
-                    if !self.is_final(fault, entries, now_ms) {
+                    if !self.is_final(fault, entries, &now_ms) {
                         return;
                     }
                     report(Event::Rejected(self.cursor.count(), fault, &entry));
@@ -123,7 +123,7 @@ impl Completions {
     }
 
     /// Whether the bad entry at the cursor stays as it is.
-    fn is_final(&mut self, fault: Fault, entries: &impl Entries, now_ms: i64) -> bool {
+    fn is_final(&mut self, fault: Fault, entries: &impl Entries, now_ms: impl Fn() -> i64) -> bool {
         if self.checked && fault == Fault::Id {
             return true;
         }
@@ -131,6 +131,7 @@ impl Completions {
         if entries.phase(next.index()) == next.phase() {
             return true;
         }
+        let now_ms = now_ms();
         let since = *self.bad_since_ms.get_or_insert(now_ms);
         now_ms.saturating_sub(since) >= GRACE_MS
     }
@@ -247,11 +248,15 @@ mod tests {
 
         fn poll(&mut self, now_ms: i64) {
             let (accepted, rejected) = (&mut self.accepted, &mut self.rejected);
-            self.completions
-                .poll(&self.device, &mut self.slots, now_ms, |event| match event {
+            self.completions.poll(
+                &self.device,
+                &mut self.slots,
+                || now_ms,
+                |event| match event {
                     Event::Accepted(_) => *accepted += 1,
                     Event::Rejected(..) => *rejected += 1,
-                });
+                },
+            );
         }
     }
 

@@ -428,7 +428,7 @@ impl AdminQueue {
 
     /// Goes over new completions. Any context.
     pub(crate) fn poll(&self) {
-        let now_ms = self.created.elapsed().as_millis();
+        let now_ms = || self.created.elapsed().as_millis();
         let mut state = self.state.lock();
         let State {
             completions,

@@ -40,8 +40,8 @@ pub(crate) trait Entry:
 
 /// Copies a payload to the start of an entry's words.
 fn fill(words: &mut [u32], payload: &[u8]) {
-    for (to, from) in words.as_mut_bytes().iter_mut().zip(payload) {
-        *to = *from;
+    if let Some((start, _)) = words.as_mut_bytes().split_at_mut_checked(payload.len()) {
+        start.copy_from_slice(payload);
     }
 }
 
