@@ -43,8 +43,9 @@ void rdma_shim_percpu_free(u64 __percpu *counters);
 void rdma_shim_percpu_inc(u64 __percpu *counters, size_t index);
 u64 rdma_shim_percpu_sum(u64 __percpu *counters, size_t index);
 
-/* Interrupts, waiting, and facts about the machine. */
+/* Interrupts, waiting, and facts about devices and the machine. */
 struct device;
+struct pci_dev;
 struct semaphore;
 
 void rdma_shim_irq_set_affinity(struct device *dev, unsigned int irq, unsigned int spread);
@@ -54,6 +55,7 @@ bool rdma_shim_fatal_signal_pending(void);
 const char *rdma_shim_kernel_release(void);
 const char *rdma_shim_kernel_version(void);
 u32 rdma_shim_kernel_version_code(void);
+bool rdma_shim_pci_is_memory(struct pci_dev *pdev, u32 bar);
 unsigned int rdma_shim_num_online_cpus(void);
 
 /* Memory that a device and a process share. */

@@ -9,7 +9,10 @@
 
 use crate::{
     bindings,
-    pci::InterruptMemory,
+    pci::{
+        is_memory_bar,
+        InterruptMemory, //
+    },
     queue_memory::QueueMemory, //
 };
 use core::{
@@ -74,7 +77,7 @@ impl IoPages {
         offset: u64,
         len: u64,
     ) -> Result<Self> {
-        if 1u32.checked_shl(bar).unwrap_or(0) & crate::pci::memory_bars(pdev) == 0 {
+        if !is_memory_bar(pdev, bar) {
             return Err(EINVAL);
         }
         let start = pdev.resource_start(bar)?;

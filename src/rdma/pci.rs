@@ -40,6 +40,12 @@ pub fn memory_bars(pdev: &pci::Device<Bound>) -> u32 {
     unsafe { bindings::pci_select_bars(as_raw(pdev), bindings::IORESOURCE_MEM as c_ulong) as u32 }
 }
 
+/// Whether the device has a BAR of this number that is memory.
+pub(crate) fn is_memory_bar(pdev: &pci::Device<Bound>, bar: u32) -> bool {
+    // SAFETY: The device is valid; the function checks the number.
+    unsafe { bindings::rdma_shim_pci_is_memory(as_raw(pdev), bar) }
+}
+
 /// A part of a BAR, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BarPart {
@@ -277,7 +283,7 @@ impl ReservedBar {
     /// * `EBUSY`: somebody else has it.
     /// * `ENOMEM`: out of memory.
     pub fn new(pdev: &pci::Device<Bound>, bar: u32, name: &'static CStr) -> Result<Self> {
-        if 1u32.checked_shl(bar).unwrap_or(0) & memory_bars(pdev) == 0 {
+        if !is_memory_bar(pdev, bar) {
             return Err(ENODEV);
         }
         let bar = bar.try_into()?;

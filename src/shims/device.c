@@ -2,6 +2,7 @@
 #include <linux/cpumask.h>
 #include <linux/device.h>
 #include <linux/interrupt.h>
+#include <linux/pci.h>
 #include <linux/sched/signal.h>
 #include <linux/semaphore.h>
 #include <linux/utsname.h>
@@ -42,6 +43,11 @@ const char *rdma_shim_kernel_version(void)
 u32 rdma_shim_kernel_version_code(void)
 {
 	return LINUX_VERSION_CODE;
+}
+
+bool rdma_shim_pci_is_memory(struct pci_dev *pdev, u32 bar)
+{
+	return bar < PCI_STD_NUM_BARS && pci_resource_flags(pdev, bar) & IORESOURCE_MEM;
 }
 
 unsigned int rdma_shim_num_online_cpus(void)

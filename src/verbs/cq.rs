@@ -11,6 +11,7 @@ use super::{
         self,
         Name,
         Object,
+        Refused,
         Returnable,
         Room, //
     },
@@ -101,6 +102,15 @@ impl Memory {
         match self {
             Self::Kernel(memory) => memory.dma_address(),
             Self::User(umem) => umem.dma_address(),
+        }
+    }
+}
+
+impl From<Memory> for Refused {
+    fn from(memory: Memory) -> Self {
+        match memory {
+            Memory::Kernel(memory) => Some(memory).into(),
+            Memory::User(umem) => umem.into(),
         }
     }
 }

@@ -27,19 +27,26 @@ use crate::{
 use core::ops::Deref;
 use kernel::{
     fmt,
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
-use rdma::ratelimited;
+use rdma::{
+    queue_memory::QueueMemory,
+    ratelimited,
+    umem::Umem, //
+};
 
 /// An object of the device whose verbs object is gone. It owns what the device may still use.
 pub(crate) enum Refused {
     Cq(Cq),
     EventCounter(EventCounter),
-    /// Memory of an object that the device may have created, or may still create.
-    Memory(#[expect(dead_code, reason = "it is only kept")] KBox<dyn Send + Sync>),
     Mr(Mr),
     Pd(Pd),
+    /// Memory of an object that the device may have created, or may still create.
+    PinnedMemory(#[expect(dead_code, reason = "it is only kept")] Umem),
     Qp(Qp),
+    /// The same of a queue.
+    QueueMemory(#[expect(dead_code, reason = "it is only kept")] Option<Arc<QueueMemory>>),
     UContext(UContext),
 }
 
@@ -49,11 +56,11 @@ impl Refused {
         match self {
             Self::Cq(cq) => Some(cq),
             Self::EventCounter(counter) => Some(counter),
-            Self::Memory(_) => None,
             Self::Mr(mr) => Some(mr),
             Self::Pd(pd) => Some(pd),
             Self::Qp(qp) => Some(qp),
             Self::UContext(ucontext) => Some(ucontext),
+            Self::PinnedMemory(_) | Self::QueueMemory(_) => None,
         }
     }
 }
@@ -137,6 +144,18 @@ impl From<Qp> for Refused {
     }
 }
 
+impl From<Umem> for Refused {
+    fn from(memory: Umem) -> Self {
+        Self::PinnedMemory(memory)
+    }
+}
+
+impl From<Option<Arc<QueueMemory>>> for Refused {
+    fn from(memory: Option<Arc<QueueMemory>>) -> Self {
+        Self::QueueMemory(memory)
+    }
+}
+
 impl From<UContext> for Refused {
     fn from(ucontext: UContext) -> Self {
         Self::UContext(ucontext)
@@ -168,7 +187,7 @@ impl Room {
     ///
     /// See [`Admin::exec`](crate::admin::Admin::exec). The memory is freed, unless it is not known
     /// what the device did: then it stays until the device was reset.
-    pub(super) fn create<C: AdminCommand, M: Send + Sync + 'static>(
+    pub(super) fn create<C: AdminCommand, M: Into<Refused>>(
         self,
         dev: &Device<'_>,
         memory: M,
@@ -178,21 +197,19 @@ impl Room {
     }
 
     /// Like [`Room::create`], for a command that points to a buffer.
-    pub(super) fn create_with<C: AdminCommand, M: Send + Sync + 'static>(
+    pub(super) fn create_with<C: AdminCommand, M: Into<Refused>>(
         self,
         dev: &Device<'_>,
         memory: M,
         command: &C,
         buffer: Option<ControlBuffer>,
     ) -> Result<(Self, C::Reply, M)> {
-        let place = KBox::new_uninit(GFP_KERNEL)?;
         match dev.admin.exec_with(command, buffer) {
             Ok(reply) => Ok((self, reply, memory)),
             Err(error) => {
                 // It has the command, and did not complete it.
                 if error == ETIME {
-                    let memory = KBox::write(place, memory);
-                    dev.quarantine.insert(self.0, Refused::Memory(memory));
+                    dev.quarantine.insert(self.0, memory.into());
                 }
                 Err(error)
             }
