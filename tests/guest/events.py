@@ -133,9 +133,12 @@ def no_wake_up_is_lost(test):
     def send_all(say):
         one = Endpoint(test.function, rnr_retry=7)
         handle = one.pd.create_ah(gid)
+        began = time.monotonic()
         for index in range(total):
             if index % PAUSE_EVERY == 0:
-                time.sleep(PAUSE_SECONDS)  # The receiver finds nothing, however many processors there are.
+                # As long as it took to send: the receiver has the time to find nothing, however slow it all is.
+                time.sleep(max(PAUSE_SECONDS, time.monotonic() - began))
+                began = time.monotonic()
             one.qp.send_queue.send(handle, number, [one.place()])
             assert one.statuses() == ["ok"]
         say("done")

@@ -5,7 +5,6 @@ import json
 import os
 import select
 import termios
-import time
 import tty
 
 
@@ -20,7 +19,7 @@ class Line:
         attributes[2] |= termios.CLOCAL
         termios.tcsetattr(self.fd, termios.TCSANOW, attributes)
         termios.tcflush(self.fd, termios.TCIFLUSH)
-        self.rest = b""
+        self.rest = bytearray()
 
     def send(self, message):
         data = json.dumps(message).encode() + b"\n"
@@ -28,13 +27,14 @@ class Line:
             data = data[os.write(self.fd, data):]
 
     def receive(self, timeout=None):
-        """The next line's object. TimeoutError when none comes in `timeout` seconds."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while b"\n" not in self.rest:
-            left = None if deadline is None else max(0, deadline - time.monotonic())
-            ready, _, _ = select.select([self.fd], [], [], left)
+        """The next line's object. TimeoutError when nothing comes for `timeout` seconds: a long line takes its time."""
+        searched = 0
+        while (end := self.rest.find(b"\n", searched)) < 0:
+            searched = len(self.rest)
+            ready, _, _ = select.select([self.fd], [], [], timeout)
             if not ready:
                 raise TimeoutError("no answer on the serial line")
             self.rest += os.read(self.fd, 65536)
-        line, self.rest = self.rest.split(b"\n", 1)
+        line = self.rest[:end]
+        del self.rest[:end + 1]
         return json.loads(line)
