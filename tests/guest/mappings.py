@@ -5,6 +5,7 @@ import contextlib
 import errno
 import re
 
+import memory
 import uverbs
 from endpoint import Endpoint
 from uapi import error_of
@@ -38,6 +39,49 @@ def interrupt_table_is_not_mapped(test):
             errors.append(error_of(lambda: context.create_cq(64).destroy()))
     assert errors == [0, 0, errno.EIO, errno.EIO, 0], errors
     assert not any(kept for kind, kept in test.device.objects().items() if kind != "eq"), test.device.objects()
+
+
+class Mapped(memory.Memory):
+    """A mapping of an object, with the address at which a process has it."""
+
+    def __init__(self, context, key, length, prot=memory.READ | memory.WRITE):
+        super().__init__(length, flags=memory.SHARED, prot=prot, fd=context.fd, offset=key)
+
+
+def own_queues_can_be_registered_and_device_pages_cannot(test):
+    """Memory of a queue is memory like any other: it can be registered, and stays while it is. Pages of the
+    device are none, and the memory of a completion queue is not for writing."""
+    end = Endpoint(test.function)
+    answer = end.qp.answer
+    receives = Mapped(end.context, answer.rq_mmap_key, answer.rq_mmap_size)
+    completions = Mapped(end.context, end.cq.answer.q_mmap_key, end.cq.answer.q_mmap_size, memory.READ)
+    registered, sent = test.device.seen("reg_mr"), memory.pinned()
+    refused = [(Mapped(end.context, key, memory.PAGE), uverbs.LOCAL_WRITE) for key in
+               (answer.llq_desc_mmap_key, answer.sq_db_mmap_key, answer.rq_db_mmap_key)]
+    for region, access in [*refused, (completions, uverbs.LOCAL_WRITE)]:
+        assert error_of(lambda: end.pd.reg_mr(region, access)) == errno.EFAULT
+    assert (test.device.seen("reg_mr"), memory.pinned()) == (registered, sent), "sent, or still pinned"
+    regions = [end.pd.reg_mr(receives), end.pd.reg_mr(completions, access=0)]
+    for region in regions:
+        end.receive()
+        end.qp.send_queue.send(end.handle(end), end.qp.number, [(region.start, 16, region.lkey)])
+        assert [entry.status for entry in end.wait(2)] == ["ok", "ok"]
+    text = receives[0:64]
+    assert any(text), "no receive was posted"
+    end.qp.destroy()
+    for region in (receives, completions, *(region for region, _ in refused)):
+        region.close()
+    # The first one's memory is held by the region alone now, and by nobody else.
+    end.qp = end.pd.create_qp(end.cq)
+    end.qp.map()
+    end.qp.to_rts()
+    end.receive()
+    end.qp.send_queue.send(end.handle(end), end.qp.number, [(regions[0].start, 64, regions[0].lkey)])
+    assert [entry.status for entry in end.wait(2)] == ["ok", "ok"]
+    assert end.get(64) == text, "somebody else has the memory of the queue"
+    for region in regions:
+        region.dereg()
+    end.close()
 
 
 def within(start, stop, bar):

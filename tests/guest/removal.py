@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Removal of the driver from under processes that use it."""
 
+import contextlib
 import errno
+import os
+import subprocess
 import threading
 import time
 
@@ -10,6 +13,7 @@ import uverbs
 from endpoint import Endpoint
 from flood import Flood
 from processes import Child
+from uapi import error_of
 
 USERS = 6
 # What the device writes to of itself.
@@ -66,6 +70,61 @@ def unbinding_under_load(test):
         for user in users:
             user.join()
     assert len(rounds) > USERS, f"only {len(rounds)} rounds of use"
+
+
+def moved_device_ends_its_users_and_lives_on(test):
+    """The device moves to another network namespace: who had it open loses it, as when it is removed, and it
+    works for the next one once it is back."""
+    name = test.function.rdma()
+    end = Endpoint(test.function, channel=True)
+    rdma("system", "set", "netns", "exclusive")
+    try:
+        with another_namespace() as namespace:
+            rdma("dev", "set", name, "netns", namespace)
+            kept = {kind for kind, count in test.device.objects().items() if count}
+            assert kept <= {"eq"}, f"left on the device: {kept}"
+            assert error_of(end.context.alloc_pd) == errno.EIO, "a context that lost its device"
+            assert name not in rdma("dev", "show")
+        # A device whose namespace ends goes back to the first one.
+        wait_for(lambda: name in rdma("dev", "show"), "the device did not come back")
+    finally:
+        rdma("system", "set", "netns", "shared")
+    end.context.close()
+    end = Endpoint(test.function)
+    end.receive()
+    end.send(end)
+    assert [entry.status for entry in end.wait(2)] == ["ok", "ok"]
+    end.close()
+
+
+@contextlib.contextmanager
+def another_namespace(name="efa-test"):
+    """A network namespace with a name."""
+    os.makedirs("/run/netns", exist_ok=True)
+
+    def body(say):
+        os.unshare(os.CLONE_NEWNET)
+        say("there")
+        time.sleep(600)
+
+    child = Child(body)
+    assert child.heard() == "there"
+    path = f"/run/netns/{name}"
+    with open(path, "w", encoding="ascii"):
+        pass
+    subprocess.run(["mount", "--bind", f"/proc/{child.process}/ns/net", path], check=True)
+    try:
+        yield name
+    finally:
+        subprocess.run(["umount", path], check=True)
+        os.unlink(path)
+        child.end(9)
+
+
+def rdma(*words):
+    result = subprocess.run(["rdma", *words], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, f"rdma {' '.join(words)}: {result.stderr.strip()}"
+    return result.stdout
 
 
 def refused_reset_harms_nobody(test):

@@ -8,6 +8,7 @@ import threading
 
 import comp_cntr
 import events
+import module
 import uverbs
 from endpoint import pair
 from uapi import error_of
@@ -259,3 +260,37 @@ def waiting_for_a_handle_is_a_hit(test):
     assert (hit.words["how"], hit.users) == ("waited", 2), hit
     (create,) = named(heard, "efa_ah_create")
     assert create.latency_ns >= 1_000_000_000, create
+
+
+def module_goes_while_it_is_traced(test):
+    """The module is removed while somebody listens and processes use the device: what was heard can be read
+    without it, and a module that comes back is not listened to."""
+    for _ in range(test.pick(2, 20)):
+        stop = threading.Event()
+
+        def use():
+            while not stop.is_set():
+                try:
+                    with uverbs.Context(test.function.uverbs()) as context:
+                        context.alloc_pd().create_ah(uverbs.gid(1))
+                except (OSError, TypeError):  # the device, or its node, is not there now
+                    pass
+
+        trace = Trace()
+        users = [threading.Thread(target=use) for _ in range(3)]
+        for user in users:
+            user.start()
+        uverbs.Context(test.function.uverbs()).close()
+        try:
+            module.unload()
+            assert not os.path.exists(f"{TRACEFS}/events/efa"), "events of a module that is gone"
+            with open(f"{TRACEFS}/trace", encoding="ascii") as file:
+                file.read()
+            module.load()
+        finally:
+            stop.set()
+            for user in users:
+                user.join()
+        with open(f"{TRACEFS}/events/efa/enable", encoding="ascii") as file:
+            assert file.read().strip() == "0", "the new module is listened to"
+        assert not named(trace.stop(), "efa_admin_submit"), "heard of a module that nobody listened to"
