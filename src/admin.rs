@@ -352,10 +352,7 @@ impl Admin {
         let Some(limits) = self.features.event_queues else {
             return Ok(());
         };
-        let count = limits
-            .max_eq
-            .min(vectors.len().saturating_sub(eq::FIRST_VECTOR));
-        for number in 0..count {
+        for number in 0..eq::count(limits.max_eq, vectors.len()) {
             let ring = EventRing::new(dev, &self.core, limits.max_eq_depth)?;
             // Kept until after the reset, also when creating the queue fails.
             self.core.eq_rings.lock().push(ring.clone(), GFP_KERNEL)?;

@@ -65,7 +65,14 @@ use rdma::{
 };
 
 /// Vector of the first event queue.
-pub(crate) const FIRST_VECTOR: u32 = 1;
+const FIRST_VECTOR: u32 = 1;
+
+/// How many event queues there are on a device that has at most `max` with these vectors, of which
+/// CREATE_EQ can name the first 256.
+pub(super) fn count(max: u32, vectors: u32) -> u32 {
+    let nameable = vectors.min(u32::from(u8::MAX) + 1);
+    max.min(nameable.saturating_sub(FIRST_VECTOR))
+}
 
 /// Most entries of an event queue, since CREATE_EQ has 16 bits for their number.
 const MAX_DEPTH: u32 = 1 << 15;
@@ -334,6 +341,21 @@ impl Handler for EqHandler {
 #[kernel::macros::kunit_tests(efa_admin_eq)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_event_queue_has_a_vector_that_can_be_named() {
+        for (max, vectors, expected) in [
+            (32, 1, 0),
+            (32, 3, 2),
+            (0, 3, 0),
+            (1, 3, 1),
+            (u32::MAX, 256, 255),
+            (u32::MAX, 257, 255),
+            (u32::MAX, u32::MAX, 255),
+        ] {
+            assert_eq!(count(max, vectors), expected);
+        }
+    }
 
     #[test]
     fn the_depth_is_a_power_of_two_within_the_limits() {
