@@ -8,7 +8,11 @@
 
 use super::{dir::Entry, File};
 use crate::{bindings, provider::Provider};
-use core::{marker::PhantomData, mem::size_of, ptr};
+use core::{
+    marker::PhantomData,
+    mem::{align_of, size_of},
+    ptr,
+};
 use kernel::{
     ffi::{c_int, c_void},
     fmt,
@@ -64,6 +68,12 @@ impl<P: Provider, F: File<P>> Operations<P, F> {
     ///
     /// Only debugfs calls it, with an inode that points to an `Entry<P>`.
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        const {
+            assert!(
+                align_of::<Reader<P, F::Place>>() <= align_of::<u64>(),
+                "what `kmalloc()` guarantees for any size"
+            )
+        };
         let Ok(size) = size_of::<Reader<P, F::Place>>().try_into() else {
             return EINVAL.to_errno();
         };
@@ -73,8 +83,8 @@ impl<P: Provider, F: File<P>> Operations<P, F> {
         if reader.is_null() {
             return ENOMEM.to_errno();
         }
-        // SAFETY: It was just allocated for a `Reader`, for which all zeroes is a valid value; the
-        // inode is valid.
+        // SAFETY: It was just allocated for a `Reader`, with the alignment that any memory has, and
+        // for which all zeroes is a valid value; the inode is valid.
         unsafe { (*reader).entry = (*inode).i_private.cast() };
         0
     }
