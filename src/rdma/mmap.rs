@@ -10,6 +10,7 @@
 use crate::{
     bindings,
     pci::{
+        dev_as_raw,
         is_memory_bar,
         InterruptMemory, //
     },
@@ -51,46 +52,62 @@ pub enum Access {
     ReadWrite,
 }
 
-/// Whole pages of a device.
+/// Whole pages of a device that is bound.
 ///
 /// # Invariants
 ///
-/// They are in a memory BAR, at least one, and interrupts are not set up there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IoPages {
-    first: u64,
-    len: usize,
-    offset: u32,
+/// `pages` are in a memory BAR of `device`, and its interrupts are not set up there.
+#[derive(Clone, Copy)]
+pub struct IoPages<'a> {
+    device: &'a pci::Device<Bound>,
+    pages: Pages,
 }
 
-impl IoPages {
+impl<'a> IoPages<'a> {
     /// The pages that hold the `len` bytes from `offset` on in a BAR.
     ///
     /// # Errors
     ///
-    /// - `EINVAL`: there is no such memory BAR, `len` is 0, or the pages are not all in the BAR.
+    /// - `EINVAL`: there is no such memory BAR, `len` is 0, or the pages are not all in the BAR; or
+    ///   `interrupts` are those of another device.
     /// - `EACCES`: interrupts are set up on one of the pages.
     pub fn of_bar(
-        pdev: &pci::Device<Bound>,
+        device: &'a pci::Device<Bound>,
         interrupts: &InterruptMemory,
         bar: u32,
         offset: u64,
         len: u64,
     ) -> Result<Self> {
-        if !is_memory_bar(pdev, bar) {
+        if !is_memory_bar(device, bar) {
             return Err(EINVAL);
         }
-        let start = pdev.resource_start(bar)?;
-        // INVARIANT: `around` keeps to the BAR, and what has interrupts is not returned.
-        let pages = Self::around(start, pdev.resource_len(bar)?, offset, len).ok_or(EINVAL)?;
+        let start = device.resource_start(bar)?;
+        let pages = Pages::around(start, device.resource_len(bar)?, offset, len).ok_or(EINVAL)?;
         let first = pages.first.checked_sub(start).ok_or(EINVAL)?;
         // CAST: `usize` has at most 64 bits.
-        if interrupts.is_in(bar, first, pages.len as u64) {
+        if interrupts.is_in(device, bar, first, pages.len as u64)? {
             return Err(EACCES);
         }
-        Ok(pages)
+        // INVARIANT: `around` keeps to the BAR, and what has interrupts was refused.
+        Ok(Self { device, pages })
     }
 
+    /// The offset in the first page of what the pages were asked for.
+    pub fn offset_in_page(&self) -> u32 {
+        self.pages.offset
+    }
+}
+
+/// Whole pages in the memory of the machine, at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pages {
+    first: u64,
+    len: usize,
+    /// Where in the first one begins what they were asked for.
+    offset: u32,
+}
+
+impl Pages {
     /// The pages around a part of a region, unless they reach beyond it.
     fn around(region: u64, region_len: u64, offset: u64, len: u64) -> Option<Self> {
         const PAGE: u64 = PAGE_SIZE as u64;
@@ -107,31 +124,26 @@ impl IoPages {
             offset: start.checked_sub(first)?.try_into().ok()?,
         })
     }
-
-    /// The offset in the first page of what the pages were asked for.
-    pub fn offset_in_page(&self) -> u32 {
-        self.offset
-    }
-
-    /// Their size in bytes.
-    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
-    pub fn len(&self) -> usize {
-        self.len
-    }
 }
 
-/// What a mapping shows. A process has to map all of it at once, and shared.
-pub enum Target {
+/// What a mapping is to show. A process has to map all of it at once, and shared.
+pub enum Target<'a> {
     /// Pages of the device.
-    Device(IoPages, Caching),
+    Device(IoPages<'a>, Caching),
     /// Memory of a queue.
     Queue(Arc<QueueMemory>, Access),
 }
 
-impl Target {
+/// What a mapping shows.
+enum Shown {
+    Device(Pages, Caching),
+    Queue(Arc<QueueMemory>, Access),
+}
+
+impl Shown {
     fn len(&self) -> usize {
         match self {
-            Self::Device(pages, _) => pages.len(),
+            Self::Device(pages, _) => pages.len,
             Self::Queue(memory, _) => memory.len(),
         }
     }
@@ -146,12 +158,13 @@ impl Target {
 ///
 /// - `base` is at offset 0, so that a pointer to it is a pointer to the whole.
 /// - It is on the heap from `KBox`, in the table, and freed by [`free`].
+/// - Pages of a device are those of an [`IoPages`] of the device that its user context is of.
 #[repr(C)]
 struct Entry {
     base: Opaque<bindings::rdma_user_mmap_entry>,
     /// The next entry of the same object.
     next: Cell<Option<NonNull<Entry>>>,
-    target: Target,
+    shown: Shown,
 }
 
 /// The entries of one object.
@@ -208,15 +221,23 @@ impl Mappings<'_> {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`: no memory, or no keys left in this user context.
-    pub fn add(&mut self, target: Target) -> Result<u64> {
+    /// - `ENOMEM`: no memory, or no keys left in this user context.
+    /// - `EINVAL`: the pages are not those of the user context's device.
+    pub fn add(&mut self, target: Target<'_>) -> Result<u64> {
         const_assert!(offset_of!(Entry, base) == 0);
-        let len = target.len();
+        let shown = match target {
+            Target::Device(pages, caching) => {
+                self.expect_own(pages.device)?;
+                Shown::Device(pages.pages, caching)
+            }
+            Target::Queue(memory, access) => Shown::Queue(memory, access),
+        };
+        let len = shown.len();
         let entry = KBox::new(
             Entry {
                 base: Opaque::zeroed(),
                 next: Cell::new(self.list.head),
-                target,
+                shown,
             },
             GFP_KERNEL,
         )?;
@@ -238,6 +259,18 @@ impl Mappings<'_> {
         // SAFETY: We have a reference, and the field does not change.
         let page = unsafe { (*raw).start_pgoff } as u64;
         Ok(page.wrapping_mul(PAGE_SIZE as u64))
+    }
+
+    /// Checks that `device` is the one behind the user context: mappings are revoked when that
+    /// goes away.
+    fn expect_own(&self, device: &pci::Device<Bound>) -> Result {
+        // SAFETY: By the type invariants the user context is that of a running call, so that its
+        // device is registered.
+        let own = unsafe { (*self.ucontext.as_ref().device).dma_device };
+        match core::ptr::eq(own, dev_as_raw(device.as_ref())) {
+            true => Ok(()),
+            false => Err(EINVAL),
+        }
     }
 
     /// Hands the mappings over to the object, which was created.
@@ -290,12 +323,12 @@ pub(crate) unsafe fn map(
     // SAFETY: By the safety requirements and the type invariants it is part of an `Entry`, which
     // the reference keeps.
     let entry = unsafe { reference.0.cast::<Entry>().as_ref() };
-    match &entry.target {
+    match &entry.shown {
         // SAFETY: This is the callback, and these are the pages of the entry.
-        Target::Device(pages, caching) => unsafe {
+        Shown::Device(pages, caching) => unsafe {
             map_device(ucontext, vma, *pages, *caching, reference.0)
         },
-        Target::Queue(memory, access) => {
+        Shown::Queue(memory, access) => {
             // SAFETY: The area is being set up, since this is the callback.
             map_queue(unsafe { VmaNew::from_raw(vma) }, memory, *access)
         }
@@ -304,11 +337,12 @@ pub(crate) unsafe fn map(
 
 /// # Safety
 ///
-/// This is the `mmap` callback, and `entry` the one of `pages`, to which there is a reference.
+/// This is the `mmap` callback, and `entry` that of an [`Entry`] that shows `pages`, to which there
+/// is a reference.
 unsafe fn map_device(
     ucontext: *mut bindings::ib_ucontext,
     vma: *mut bindings::vm_area_struct,
-    pages: IoPages,
+    pages: Pages,
     caching: Caching,
     entry: NonNull<bindings::rdma_user_mmap_entry>,
 ) -> Result {
@@ -319,9 +353,10 @@ unsafe fn map_device(
             Caching::WriteCombining => bindings::rdma_shim_vma_writecombine(vma),
         }
     };
-    // SAFETY: By the safety requirements. The pages are in a BAR of the device, by the type
-    // invariants, and this way of mapping revokes them when the device goes away. The function
-    // takes a reference to the entry of its own.
+    // SAFETY: By the safety requirements. By the type invariants of the entry the pages are in a
+    // memory BAR of the user context's device, and none by which interrupts are set up; this way of
+    // mapping revokes them when that device goes away. The function takes a reference to the entry
+    // of its own.
     to_result(unsafe {
         bindings::rdma_user_mmap_io(
             ucontext,
@@ -367,7 +402,7 @@ mod tests {
     const BAR: u64 = 0x8000_0000;
 
     fn around(offset: u64, len: u64) -> Option<(u64, usize, u32)> {
-        IoPages::around(BAR, 4 * PAGE, offset, len)
+        Pages::around(BAR, 4 * PAGE, offset, len)
             .map(|pages| (pages.first, pages.len, pages.offset))
     }
 
@@ -391,7 +426,7 @@ mod tests {
         assert_eq!(around(u64::MAX, 1), None);
         assert_eq!(around(0, u64::MAX), None);
         // Pages that a BAR shares with something else.
-        assert_eq!(IoPages::around(BAR + 0x100, PAGE, 0, 8), None);
-        assert_eq!(IoPages::around(BAR, 0x100, 0, 8), None);
+        assert_eq!(Pages::around(BAR + 0x100, PAGE, 0, 8), None);
+        assert_eq!(Pages::around(BAR, 0x100, 0, 8), None);
     }
 }

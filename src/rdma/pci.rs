@@ -58,11 +58,14 @@ struct BarPart {
 ///
 /// No process may reach it: whoever writes there chooses what the device writes as an interrupt,
 /// and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterruptMemory {
-    /// Empty parts where the device has no MSI-X.
-    parts: [BarPart; 2],
+    device: ARef<pci::Device>,
+    places: Places,
 }
+
+/// Empty parts where the device has no MSI-X.
+#[derive(Debug, PartialEq, Eq)]
+struct Places([BarPart; 2]);
 
 impl InterruptMemory {
     /// Finds out where it is.
@@ -70,8 +73,35 @@ impl InterruptMemory {
     /// # Errors
     ///
     /// `EIO`: the configuration space cannot be read.
-    pub fn of(pdev: &pci::Device<Bound>) -> Result<Self> {
-        let pdev = as_raw(pdev);
+    pub fn of(device: &pci::Device<Bound>) -> Result<Self> {
+        Ok(Self {
+            device: device.into(),
+            places: Places::read(device)?,
+        })
+    }
+
+    /// Says whether any of it is among `len` bytes from `offset` on in a BAR of a device.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL`: it is that of another device.
+    pub(crate) fn is_in(
+        &self,
+        device: &pci::Device<Bound>,
+        bar: u32,
+        offset: u64,
+        len: u64,
+    ) -> Result<bool> {
+        if !core::ptr::eq(as_raw(&self.device), as_raw(device)) {
+            return Err(EINVAL);
+        }
+        Ok(self.places.are_in(bar, offset, len))
+    }
+}
+
+impl Places {
+    fn read(device: &pci::Device<Bound>) -> Result<Self> {
+        let pdev = as_raw(device);
         // SAFETY: The device is valid, and the field set before any driver was bound.
         let capability = c_int::from(unsafe { (*pdev).msix_cap });
         if capability == 0 {
@@ -80,7 +110,7 @@ impl InterruptMemory {
                 offset: 0,
                 len: 0,
             };
-            return Ok(Self { parts: [none; 2] });
+            return Ok(Self([none; 2]));
         }
         let word = |register: u32| {
             let mut value = 0;
@@ -108,17 +138,15 @@ impl InterruptMemory {
             offset: (register & !bindings::PCI_MSIX_TABLE_BIR).into(),
             len,
         };
-        Self {
-            parts: [
-                part(table, vectors * u64::from(bindings::PCI_MSIX_ENTRY_SIZE)),
-                part(pending, vectors.div_ceil(64) * 8),
-            ],
-        }
+        Self([
+            part(table, vectors * u64::from(bindings::PCI_MSIX_ENTRY_SIZE)),
+            part(pending, vectors.div_ceil(64) * 8),
+        ])
     }
 
-    /// Says whether any of it is among `len` bytes from `offset` on in a BAR.
-    pub(crate) fn is_in(&self, bar: u32, offset: u64, len: u64) -> bool {
-        self.parts.iter().any(|part| {
+    /// Says whether any of them is among `len` bytes from `offset` on in a BAR.
+    fn are_in(&self, bar: u32, offset: u64, len: u64) -> bool {
+        self.0.iter().any(|part| {
             part.bar == bar
                 && part.offset < offset.saturating_add(len)
                 && offset < part.offset + part.len
@@ -306,9 +334,9 @@ mod tests {
 
     #[test]
     fn interrupts_are_set_up_where_the_capability_says() {
-        let memory = InterruptMemory::decode(0x8000 | 64, 0x2000, 0x3000 | 4);
+        let places = Places::decode(0x8000 | 64, 0x2000, 0x3000 | 4);
         assert_eq!(
-            memory.parts,
+            places.0,
             [
                 BarPart {
                     bar: 0,
@@ -326,7 +354,7 @@ mod tests {
 
     #[test]
     fn what_touches_the_interrupt_memory_is_found() {
-        let memory = InterruptMemory::decode(0, 0x2000, 0x3008 | 4);
+        let places = Places::decode(0, 0x2000, 0x3008 | 4);
         for (bar, offset, len, expected) in [
             (0, 0x1000, 0x1000, false),
             (0, 0x1000, 0x1001, true),
@@ -337,7 +365,7 @@ mod tests {
             (4, 0, u64::MAX, true),
             (2, 0, u64::MAX, false),
         ] {
-            assert_eq!(memory.is_in(bar, offset, len), expected);
+            assert_eq!(places.are_in(bar, offset, len), expected);
         }
     }
 }

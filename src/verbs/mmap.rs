@@ -28,8 +28,8 @@ use rdma::{
 const REGISTER_PAGES: u32 = REGS_SIZE.next_multiple_of(PAGE_SIZE) as u32;
 
 /// A part of the device that a process maps, and where in its first page it begins.
-pub(super) struct DevicePart {
-    pub(super) target: Target,
+pub(super) struct DevicePart<'a> {
+    pub(super) target: Target<'a>,
     pub(super) offset_in_page: u32,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct DevicePart {
 ///
 /// `EIO`: the device told an offset outside its BAR, or on a page with its registers or where its
 /// interrupts are set up.
-pub(super) fn doorbell(dev: &Device<'_>, offset: u32) -> Result<DevicePart> {
+pub(super) fn doorbell<'a>(dev: &'a Device<'_>, offset: u32) -> Result<DevicePart<'a>> {
     let bar = dev.features().device.db_bar.into();
     if bar == REGISTERS_BAR && offset < REGISTER_PAGES {
         ratelimited!(dev_err!(
@@ -56,11 +56,17 @@ pub(super) fn doorbell(dev: &Device<'_>, offset: u32) -> Result<DevicePart> {
 /// # Errors
 ///
 /// `EIO`: the device told an offset outside its BAR, or pages where its interrupts are set up.
-pub(super) fn llq(dev: &Device<'_>, offset: u32, len: u32) -> Result<DevicePart> {
+pub(super) fn llq<'a>(dev: &'a Device<'_>, offset: u32, len: u32) -> Result<DevicePart<'a>> {
     part(dev, LLQ_BAR, offset, len, Caching::WriteCombining)
 }
 
-fn part(dev: &Device<'_>, bar: u32, offset: u32, len: u32, caching: Caching) -> Result<DevicePart> {
+fn part<'a>(
+    dev: &'a Device<'_>,
+    bar: u32,
+    offset: u32,
+    len: u32,
+    caching: Caching,
+) -> Result<DevicePart<'a>> {
     let pages = IoPages::of_bar(dev.pdev, &dev.interrupts, bar, offset.into(), len.into());
     let pages = pages.map_err(|error| {
         let reason = if error == EACCES {
