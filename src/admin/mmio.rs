@@ -61,14 +61,14 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// Prepares reads.
+    /// Prepares for reads, which need [`set_answer_address`](Self::set_answer_address) first.
     ///
     /// # Errors
     ///
     /// `ENOMEM`: no DMA memory.
     pub(crate) fn new(dev: &Device<Bound>, bar: DevresBar<REGS_SIZE>) -> Result<Arc<Self>> {
         let answer = Coherent::zeroed(dev, GFP_KERNEL)?;
-        let registers = Arc::pin_init(
+        Arc::pin_init(
             try_pin_init!(Self {
                 dev: dev.into(),
                 bar,
@@ -77,12 +77,10 @@ impl Registers {
                 sequence <- new_mutex!(0),
             }),
             GFP_KERNEL,
-        )?;
-        registers.set_answer_address();
-        Ok(registers)
+        )
     }
 
-    /// Tells the device where answers go. Needed again after a reset.
+    /// Tells the device where answers go. Needed before the first read, and again after a reset.
     pub(crate) fn set_answer_address(&self) {
         let addr = self.answer.dma_address();
         self.write(MMIO_RESP_HI::from((addr >> 32) as u32));

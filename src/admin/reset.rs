@@ -56,6 +56,8 @@ pub(crate) fn reset(dev: &Device, registers: &Registers, reason: Reason) -> Resu
 }
 
 fn try_reset(dev: &Device, registers: &Registers, reason: Reason) -> Result {
+    // Whoever resets the function behind the driver's back clears it.
+    registers.set_answer_address();
     check_ready(dev, registers)?;
     let timeout_units = registers.read::<CAPS>()?.reset_timeout().get();
     if timeout_units == 0 {

@@ -9,6 +9,7 @@ import threading
 import time
 
 import module
+import pci
 import uverbs
 from endpoint import Endpoint
 from flood import Flood
@@ -125,6 +126,29 @@ def rdma(*words):
     result = subprocess.run(["rdma", *words], capture_output=True, text=True, check=False)
     assert result.returncode == 0, f"rdma {' '.join(words)}: {result.stderr.strip()}"
     return result.stdout
+
+
+def reset_behind_the_driver_costs_one_timeout(test):
+    """The function is reset while processes use it: the device knows nothing any more. One command is waited
+    for in vain, then all fail at once, what is open can be closed, and binding again makes it work."""
+    end = Endpoint(test.function, channel=True)
+    errors = test.function.counter("no_completion_cmds")
+    pci.write(f"{test.function.path}/reset", "1")
+    # The driver cannot know, and the process goes on ringing.
+    test.expected_violations |= {"doorbell-without-queue", "doorbell-unowned"}
+    assert error_of(end.context.alloc_pd) == errno.ETIME
+    end.qp.send_queue.ring()
+    assert error_of(end.context.alloc_pd) == errno.ENODEV
+    assert test.function.counter("no_completion_cmds") == errors + 1
+    end.context.close()
+    test.function.unbind()
+    assert not [line for line in test.log.read() if "not reset" in line], "memory of the driver is lost"
+    test.function.bind()
+    end = Endpoint(test.function)
+    end.receive()
+    end.send(end)
+    assert [entry.status for entry in end.wait(2)] == ["ok", "ok"]
+    end.close()
 
 
 def refused_reset_harms_nobody(test):
