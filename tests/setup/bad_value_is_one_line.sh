@@ -5,7 +5,7 @@
 # shellcheck source=tests/setup/lib/toy.sh
 . "$(dirname "$0")/lib/toy.sh"
 
-unset KERNEL DRIVER T JSON KDIR SOAK V MAKEFLAGS
+unset B KERNEL DRIVER T JSON KDIR SOAK V MAKEFLAGS
 cd "$TREE"
 expect_one_line "KERNEL is stock, test or debug, not 'tset'" make KERNEL=tset
 expect_one_line "DRIVER is rust or c, not 'C'" make run DRIVER=C
@@ -20,6 +20,8 @@ expect_one_line "no test's name starts with 'mutation\.'" make test T=mutation.
 expect_one_line "no test's name starts with 'lint\.'" make test-debug T=lint.
 expect_one_line "no test's name starts with 'cpus3\.field'" make test-debug T=cpus3.field
 expect_one_line "SOAK is a number of seconds, not '10m'" make soak SOAK=10m
+expect_one_line "there is no line 'nosuch'; there are ah_cached_pair .* module_size$" make bench B=nosuch
+expect_one_line "there is no line 'ah_growth'" make bench B=ah_growth
 expect_one_line 'usage: scripts/run' scripts/run --help
 expect_one_line 'usage: scripts/module' scripts/module --help
 expect_one_line 'usage: scripts/soak' scripts/soak --help
