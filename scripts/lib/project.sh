@@ -80,6 +80,7 @@ runner() {
         EFA_KERNEL_SOURCE=$(item_dir kernel-source)/src EFA_GUEST_ROOT=$(item_dir guest-root) EFA_GUEST_ROOT_13=$(item_dir guest-root-13) \
         EFA_STOCK_KERNEL_DIR=$(item_dir kernel-stock) EFA_VEFA=$(cargo_target)/debug/vefa \
         setpriv --pdeathsig TERM "$TREE/scripts/in-root" "$(cargo_target)/debug/runner" "$@" "${json[@]}" || status=$?
+    [ $status -lt 128 ] || { say "error: a signal ended the run (exit status $status)"; return $status; }
     [ -z "${JSON:-}" ] || cp "$output/result.json" "$JSON" 2>/dev/null || die "the runner left no result to write to $JSON"
     return $status
 }
