@@ -43,7 +43,7 @@ fn defaults(number: u32) -> Config {
 fn read(defaults: &Config, path: &Path) -> Result<Config> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-    let table: Table = one_line(text.parse()).with_context(|| shown.to_string())?;
+    let table: Table = one_line(text.parse(), &text).with_context(|| shown.to_string())?;
     let keys = table
         .into_iter()
         .map(|(key, value)| Ok((key, serde_json::to_value(value)?)))
@@ -71,9 +71,14 @@ pub fn value(key: &str, text: &str) -> Value {
         .unwrap_or_else(|| text.into())
 }
 
-/// The message of a TOML error without its drawing of the text.
-fn one_line<T>(result: Result<T, toml::de::Error>) -> Result<T> {
-    result.map_err(|error| anyhow!("{}", error.message().trim().replace('\n', "; ")))
+/// The message of a TOML error with its line, without its drawing of the text.
+fn one_line<T>(result: Result<T, toml::de::Error>, text: &str) -> Result<T> {
+    result.map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+        let message = error.message().trim().replace('\n', "; ");
+        anyhow!("line {line}: {message}")
+    })
 }
 
 #[cfg(test)]
@@ -142,8 +147,8 @@ mod tests {
         assert!(message(load(0, Some(Path::new("/no/such/file")), &[])).contains("/no/such/file"));
 
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(b"max_pd = = 3\n").unwrap();
-        let name = file.path().display().to_string();
-        assert!(message(load(0, Some(file.path()), &[])).contains(&name));
+        file.write_all(b"max_ah = 4\nmax_pd = = 3\n").unwrap();
+        let place = format!("{}: line 2: ", file.path().display());
+        assert!(message(load(0, Some(file.path()), &[])).starts_with(&place));
     }
 }
