@@ -9,6 +9,11 @@ lock_tree() {
     flock -n 8 || die "another run uses this tree: wait until it ends, or use another clone"
 }
 
+# tied COMMAND...: runs it, and ends it when this process is killed.
+tied() {
+    setpriv --pdeathsig TERM "$@"
+}
+
 # compiler_of KDIR: what make must be told to compile with what the kernel was compiled with.
 compiler_of() {
     local config=$1/include/config/auto.conf
@@ -25,7 +30,7 @@ build_module() {
     local kdir=$1 source=$2 objects=$3 compiler
     shift 3
     mapfile -t compiler < <(compiler_of "$kdir")
-    "$@" make --no-print-directory -C "$kdir" M="$source" MO="$objects" V="${V:-}" "${compiler[@]}" -j"$(nproc)" modules >&2
+    tied "$@" make --no-print-directory -C "$kdir" M="$source" MO="$objects" V="${V:-}" "${compiler[@]}" -j"$(nproc)" modules >&2
 }
 
 # make_module KDIR KERNEL TOOLS...: efa.ko in build/KERNEL.
@@ -47,7 +52,7 @@ module_for() {
 }
 
 in_tests() {
-    "$TREE/scripts/in-root" env -C "$TREE/tests" "$@"
+    tied "$TREE/scripts/in-root" env -C "$TREE/tests" "$@"
 }
 
 # make_tools: vefa and the runner. The network is asked only for crates that are not in the cache.
@@ -69,7 +74,7 @@ drop_orphans() {
 }
 
 # runner KERNEL ARGUMENT...: in the build root. Its JSON is written in build/ and copied to JSON=, which need not be
-# a place that the build root shows. When make is killed, so is the runner.
+# a place that the build root shows.
 runner() {
     local kernel=$1 status=0 output=$TREE/build/$1 json=()
     shift
@@ -79,7 +84,7 @@ runner() {
     EFA_TREE=$TREE EFA_BUILD=$output EFA_KERNEL_DIR=$(item_dir "kernel-$kernel") \
         EFA_KERNEL_SOURCE=$(item_dir kernel-source)/src EFA_GUEST_ROOT=$(item_dir guest-root) EFA_GUEST_ROOT_13=$(item_dir guest-root-13) \
         EFA_STOCK_KERNEL_DIR=$(item_dir kernel-stock) EFA_VEFA=$(cargo_target)/debug/vefa \
-        setpriv --pdeathsig TERM "$TREE/scripts/in-root" "$(cargo_target)/debug/runner" "$@" "${json[@]}" || status=$?
+        tied "$TREE/scripts/in-root" "$(cargo_target)/debug/runner" "$@" "${json[@]}" || status=$?
     [ $status -lt 128 ] || { say "error: a signal ended the run (exit status $status)"; return $status; }
     [ -z "${JSON:-}" ] || cp "$output/result.json" "$JSON" 2>/dev/null || die "the runner left no result to write to $JSON"
     return $status
