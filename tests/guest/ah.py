@@ -201,9 +201,9 @@ def many_peers(test):
         pd = context.alloc_pd()
         creating, destroying = fill_and_empty(pd, total)
         # What is allocated once and kept is not a leak: a second round must not need more.
-        before, slab_before = memory("MemFree"), memory("Slab")
+        before = memory()
         fill_and_empty(pd, total)
-        lost, slab = before - memory("MemFree"), memory("Slab") - slab_before
+        lost, slab = (now - then for now, then in zip(memory(), before))
         pd.dealloc()
     for name, times in (("create", creating), ("destroy", destroying)):
         early, late = typical(times[total // 10:4 * total // 10]), typical(times[-3 * total // 10:])
@@ -236,9 +236,11 @@ def typical(times):
     return sorted(times)[len(times) // 10]
 
 
-def memory(field):
-    """A field of /proc/meminfo in bytes, once caches are dropped and grace periods are over."""
-    time.sleep(0.5)
+def memory():
+    """Bytes that the kernel has for itself, and those of slabs among them: not what is free, a process's or a file's."""
+    time.sleep(0.5)  # grace periods end
     subprocess.run(["sh", "-c", "echo 3 > /proc/sys/vm/drop_caches"], check=True)
     with open("/proc/meminfo", encoding="ascii") as info:
-        return next(int(line.split()[1]) * 1024 for line in info if line.startswith(f"{field}:"))
+        kib = {line.split(":")[0]: int(line.split()[1]) for line in info}
+    others = sum(kib[name] for name in ("MemFree", "Buffers", "Cached", "AnonPages"))
+    return (kib["MemTotal"] - others) * 1024, kib["Slab"] * 1024

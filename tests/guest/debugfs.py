@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The driver's files in debugfs."""
 
+import collections
 import errno
 import os
 import threading
@@ -287,13 +288,14 @@ def open_file_survives_an_unbind(test):
 def reading_races_with_an_unbind(test):
     """Readers that never stop while the device comes and goes."""
     stop = threading.Event()
-    failures = []
+    failures, reads = [], collections.Counter()
 
     def read():
         while not stop.is_set():
             for name in ("ah_cache", "ah_counters", "admin", "quarantine"):
                 try:
                     text(test, name)
+                    reads[name] += 1
                 except OSError as error:
                     if error.errno not in (errno.EIO, errno.ENOENT):
                         failures.append(error)
@@ -308,6 +310,7 @@ def reading_races_with_an_unbind(test):
     for thread in threads:
         thread.join()
     assert not failures, failures[:3]
+    assert len(reads) == 4, f"files that were read while the device was there: {dict(reads)}"
 
 
 def kernel_may_have_no_debugfs(test):
