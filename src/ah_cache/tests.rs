@@ -36,6 +36,8 @@ struct Device {
     violations: Atomic<u32>,
     /// How long a command takes, in microseconds.
     latency: Atomic<u32>,
+    /// Commands that came, also those that take their time now.
+    begun: Atomic<u32>,
 }
 
 impl Device {
@@ -49,6 +51,7 @@ impl Device {
             live: [const { Atomic::new(0) }; PEERS],
             violations: Atomic::new(0),
             latency: Atomic::new(0),
+            begun: Atomic::new(0),
         }
     }
 
@@ -63,6 +66,7 @@ impl Device {
     }
 
     fn take_time(&self) {
+        self.begun.add(1, Relaxed);
         match self.latency.load(Relaxed) {
             0 => {}
             us => fsleep(Delta::from_micros(us.into())),
@@ -172,6 +176,19 @@ impl Bench {
             }
             bench.running.fetch_sub(1, Full);
         })?;
+        Ok(())
+    }
+
+    /// Runs `work` on another thread, and waits until that is in its first command.
+    fn spawn_into_command(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Bench) -> Result + Send + 'static,
+    ) -> Result {
+        let begun = self.device.begun.load(Relaxed);
+        self.spawn(work)?;
+        while self.device.begun.load(Relaxed) == begun {
+            fsleep(Delta::from_micros(100));
+        }
         Ok(())
     }
 
@@ -309,8 +326,7 @@ mod cases {
         bench.device.fail_destroy.store(1, Relaxed);
         bench.put(ah);
         bench.device.latency.store(500_000, Relaxed);
-        bench.spawn(|bench| bench.cache.release_pd(&bench.device, PD))?;
-        fsleep(Delta::from_millis(10));
+        bench.spawn_into_command(|bench| bench.cache.release_pd(&bench.device, PD))?;
         bench.cache.release_pd(&bench.device, other)?;
         assert_eq!(bench.running.load(Relaxed), 1);
         assert_eq!(bench.join(), 0);
@@ -349,11 +365,10 @@ mod cases {
         let bench = Bench::new()?;
         let ah = bench.get(PD, 0)?;
         bench.device.latency.store(20_000, Relaxed);
-        bench.spawn(move |bench| {
+        bench.spawn_into_command(move |bench| {
             bench.put(ah);
             Ok(())
         })?;
-        fsleep(Delta::from_millis(5));
         let again = bench.get(PD, 0)?;
         assert_eq!(bench.join(), 0);
         assert_eq!(bench.device.commands(), (2, 1));
@@ -369,11 +384,10 @@ mod cases {
         let bench = Bench::new()?;
         bench.device.latency.store(20_000, Relaxed);
         bench.device.fail_create.store(1, Relaxed);
-        bench.spawn(|bench| match bench.get(PD, 0) {
+        bench.spawn_into_command(|bench| match bench.get(PD, 0) {
             Ok(_) => Err(EEXIST),
             Err(_) => Ok(()),
         })?;
-        fsleep(Delta::from_millis(5));
         let ah = bench.get(PD, 0)?;
         assert_eq!(bench.join(), 0);
         assert_eq!(bench.device.commands(), (1, 0));
