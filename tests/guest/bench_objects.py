@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What objects other than address handles cost to make and to destroy."""
 
+import contextlib
 import ctypes
 
 import bench
@@ -77,23 +78,26 @@ def qp_pair(pd, cq):
 
 @bench.benchmark
 def regions(_test):
-    return bench.by_line(bench.compare(measure_regions, ROUNDS))
+    # The same pages for both: which ones follow each other in the machine's memory decides how much there is to do.
+    with contextlib.ExitStack() as places:
+        mapped = {name: places.enter_context(contextlib.closing(place(*REGIONS[name][:2]))) for name in REGIONS}
+        return bench.by_line(bench.compare(lambda: measure_regions(mapped), ROUNDS))
 
 
-def measure_regions():
-    with uverbs.Context(bench.node()) as context, meter.Meter() as counter:
-        pd = context.alloc_pd()
-        return {f"mr_{name}_pair": region_cost(counter, pd, *how) for name, how in REGIONS.items()}
-
-
-def region_cost(counter, pd, length, flags, rounds):
+def place(length, flags):
     region = memory.Memory(length, memory.PRIVATE | memory.ANONYMOUS | flags)
     if not flags:
         region.advise(NO_HUGE_PAGES)
-    try:
-        return bench.cost(counter, region_pair(pd, region), rounds)
-    finally:
-        region.close()
+    return region
+
+
+def measure_regions(mapped):
+    with uverbs.Context(bench.node()) as context, meter.Meter() as counter:
+        pd = context.alloc_pd()
+        return {
+            f"mr_{name}_pair": bench.cost(counter, region_pair(pd, region), REGIONS[name][2])
+            for name, region in mapped.items()
+        }
 
 
 def region_pair(pd, region):

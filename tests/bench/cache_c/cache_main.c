@@ -13,7 +13,7 @@
 
 #include "efa_ah_cache.h"
 
-enum request { PAIRS = 1, MILLISECONDS = 2 };
+enum request { PAIRS = 0x6501, MILLISECONDS = 0x6502 };
 
 #define KEY_SHIFT 24
 /* After how many pairs the time is looked at. */

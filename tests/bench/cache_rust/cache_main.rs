@@ -36,9 +36,9 @@ use kernel::{
 use rdma::attr::Gid;
 
 /// So many pairs.
-const PAIRS: u32 = 1;
+const PAIRS: u32 = 0x6501;
 /// As many pairs as there is time for, in milliseconds.
-const MILLISECONDS: u32 = 2;
+const MILLISECONDS: u32 = 0x6502;
 /// Where the key begins in a request's argument; the amount is below it.
 const KEY_SHIFT: u32 = 24;
 /// After how many pairs the time is looked at.
