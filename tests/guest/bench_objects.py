@@ -17,7 +17,7 @@ ROUNDS = 3
 OBJECTS, CONTEXTS = 200, 100
 CQ_DEPTH, QP_DEPTH = 64, 32
 DEVICE, GET_CONTEXT = 0, 3  # the method that rdma-core opens a context with
-NO_HUGE_PAGES = 15  # of madvise()
+NO_FORK, NO_HUGE_PAGES = 10, 15  # of madvise()
 # Length, flags of the mapping, and how often it is registered, by the end of the line's name.
 REGIONS = {
     "4k": (4 << 10, 0, 200),
@@ -86,6 +86,7 @@ def regions(_test):
 
 def place(length, flags):
     region = memory.Memory(length, memory.PRIVATE | memory.ANONYMOUS | flags)
+    region.advise(NO_FORK)  # or pages that the meter's process shares would be copied when they are pinned
     if not flags:
         region.advise(NO_HUGE_PAGES)
     return region
