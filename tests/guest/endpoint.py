@@ -83,6 +83,12 @@ class Endpoint:
         self.qp.map()
         self.qp.to_rts()
 
+    def reach_itself(self):
+        """Sends itself a message, which arrives."""
+        self.receive()
+        self.send(self)
+        assert [entry.status for entry in self.wait(2)] == ["ok", "ok"]
+
     def close(self):
         """Destroys all in order, each by its own request."""
         self.qp.destroy()
