@@ -6,22 +6,28 @@ SUPPORTED=7.3
 
 # check_kdir KDIR: refuses in one line what the module cannot be built against.
 check_kdir() {
-    local kdir=$1 config=$1/include/config/auto.conf release
+    local kdir=$1
     [ -d "$kdir" ] ||
         die "KDIR=$kdir is not a directory: install the kernel's headers (linux-headers-RELEASE), or give the kernel's own build directory"
-    [[ -f $kdir/Makefile && -f $config ]] ||
+    [[ -f $kdir/Makefile && -f $kdir/include/config/auto.conf ]] ||
         die "KDIR=$kdir is not a configured kernel build directory (no Makefile or include/config/auto.conf): give /lib/modules/RELEASE/build, or a kernel's O= directory after make prepare"
-    release=$(cat "$kdir/include/config/kernel.release" 2>/dev/null) || release=unknown
+    check_kernel "$kdir"
+    [ -f "$kdir/rust/libkernel.rmeta" ] ||
+        die "KDIR=$kdir has no Rust metadata (rust/libkernel.rmeta): for Debian's header packages give what scripts/kernel-build-dir --headers $kdir prints; in a kernel's own build directory run make prepare"
+}
+
+# check_kernel DIRECTORY: whether the kernel of a build directory or of headers is one for this driver.
+check_kernel() {
+    local config=$1/include/config/auto.conf release
+    release=$(cat "$1/include/config/kernel.release" 2>/dev/null) || release=unknown
     case $release in
     "$SUPPORTED" | "$SUPPORTED".* | "$SUPPORTED"[-+]*) ;;
-    *) die "KDIR=$kdir is of Linux $release; this driver supports $SUPPORTED" ;;
+    *) die "$1 is of Linux $release; this driver supports $SUPPORTED" ;;
     esac
     grep -qx 'CONFIG_RUST=y' "$config" ||
-        die "the kernel in KDIR=$kdir has no CONFIG_RUST: the driver needs a kernel configured with CONFIG_RUST=y"
+        die "the kernel in $1 has no CONFIG_RUST: the driver needs a kernel configured with CONFIG_RUST=y"
     grep -qx 'CONFIG_INFINIBAND=[my]' "$config" ||
-        die "the kernel in KDIR=$kdir has no CONFIG_INFINIBAND: the driver needs the kernel's RDMA core"
-    [ -f "$kdir/rust/libkernel.rmeta" ] ||
-        die "KDIR=$kdir has no Rust metadata (rust/libkernel.rmeta), as in Debian's header packages: run make prepare in the kernel's own build directory, or use make KERNEL=stock, which makes it for Debian's kernel"
+        die "the kernel in $1 has no CONFIG_INFINIBAND: the driver needs the kernel's RDMA core"
 }
 
 # same_rustc KDIR TOOLS...: whether the rustc that TOOLS reaches is the kernel's.

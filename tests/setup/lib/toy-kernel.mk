@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # What set-up asks of a kernel source, in an instant. It drops the option that the file $TOY/lost names.
 
-release = 7.3.9$(LOCALVERSION)
+VERSION = 7
+PATCHLEVEL = 3
+SUBLEVEL = 9
+
+release = $(VERSION).$(PATCHLEVEL).$(SUBLEVEL)$(LOCALVERSION)
 modules = $(INSTALL_MOD_PATH)/lib/modules/$(release)
 
 makefile:

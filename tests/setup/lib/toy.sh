@@ -37,8 +37,29 @@ make_package() {
     rm -rf "$TOY/content"
 }
 
+# make_headers DIRECTORY: Debian's headers of a kernel that was built with the tools there are.
+make_headers() {
+    mkdir -p "$1/include/config" "$1/include/generated"
+    cat >"$1/.config" <<CONFIG
+CONFIG_CC_VERSION_TEXT="x86_64-linux-gnu-gcc-14 (Debian)"
+CONFIG_GCC_VERSION=$(gcc-14 -dumpfullversion | awk -F. '{ print $1 * 10000 + $2 * 100 + $3 }')
+CONFIG_RUSTC_VERSION_TEXT="$(rustc --version)"
+CONFIG_BINDGEN_VERSION_TEXT="$(bindgen --version)"
+CONFIG_PAHOLE_VERSION=130
+CONFIG_RUST=y
+CONFIG_INFINIBAND=m
+CONFIG_X86_64=y
+CONFIG
+    cp "$1/.config" "$1/include/config/auto.conf"
+    echo "$RELEASE" >"$1/include/config/kernel.release"
+    echo '#define UTS_VERSION "toy"' >"$1/include/generated/utsversion.h"
+    touch "$1/Makefile"
+    echo symbols >"$1/Module.symvers"
+    echo vmlinux >"$1/vmlinux"
+}
+
 make_archive() {
-    local source=$TOY/linux-source-7.3 part
+    local source=$TOY/linux-source-7.3
     mkdir -p "$source/drivers/infiniband/hw/efa"
     echo toy >"$source/drivers/infiniband/hw/efa/efa_verbs.c"
     cp "$TREE/tests/setup/lib/toy-kernel.mk" "$source/Makefile"
@@ -54,10 +75,7 @@ make_archive() {
     echo module >"$TOY/content/usr/lib/modules/$RELEASE/kernel/toy.ko.txt"
     make_package "linux-modules-$RELEASE"
 
-    mkdir -p "$TOY/content/usr/src/linux-headers-$RELEASE"
-    for part in .config Module.symvers vmlinux; do
-        echo "CONFIG_TOY=y" >"$TOY/content/usr/src/linux-headers-$RELEASE/$part"
-    done
+    make_headers "$TOY/content/usr/src/linux-headers-$RELEASE"
     make_package "linux-headers-$RELEASE"
 }
 

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2154
+# How kernel-build-dir makes a build directory with Rust metadata: in $cache/partial, under a lock, renamed into place
+# when it is whole. "headers", "release", "cache", "source" and "directory" are its own.
+
+tell() {
+    say "[$release] $*"
+}
+
+fail() {
+    say "error: no Rust metadata for $release: $1"
+    exit 1
+}
+
+# failed_log REASON: with the end of the log.
+failed_log() {
+    say "error: no Rust metadata for $release: $1; the end of $log:"
+    tail -n 15 "$log" | sed 's/^/    /' >&2
+    exit 1
+}
+
+# jobs_for_memory: as many as there are processors, and no more than fit into the memory.
+jobs_for_memory() {
+    local jobs fit
+    jobs=$(nproc) fit=$(($(free_memory) / JOB_MIB))
+    [ "$fit" -ge "$jobs" ] || { jobs=$((fit > 0 ? fit : 1)); tell "little memory is free: $jobs at a time"; }
+    echo "$jobs"
+}
+
+# run COMMAND...: into the log; ends it when this script is killed. In the background, so that a signal is acted on
+# at once.
+run() {
+    local child status=0
+    setpriv --pdeathsig TERM -- "$@" >>"$log" 2>&1 </dev/null &
+    child=$!
+    # shellcheck disable=SC2064 # this child
+    trap "kill $child 2>/dev/null; wait $child; exit 143" INT TERM HUP
+    wait $child || status=$?
+    trap - INT TERM HUP
+    return $status
+}
+
+# kernel_make TARGET...: in the source, with objects in build/; nothing of what called us reaches it.
+kernel_make() {
+    run env -i PATH="$PATH" HOME="${HOME:-/root}" LC_ALL=C.UTF-8 make -C "$tree" O="$work/build" -j"$jobs" \
+        ARCH="$(kernel_arch)" CROSS_COMPILE="$(cross_prefix)" CC="$(kernel_compiler)" HOSTCC="$(host_compiler)" \
+        CROSS_COMPILE_COMPAT="$(compat_prefix)" CC_COMPAT="$(compat_prefix)$(host_compiler)" \
+        LOCALVERSION="${release#"$version"}" "$@"
+}
+
+# unpack_source: what headers, host tools and Rust crates are made from; the rest is nine tenths of the tree.
+unpack_source() {
+    local arch wanted
+    arch=$(kernel_arch)
+    # The kernel crate's bindings are of two headers of drivers, too.
+    wanted=(drivers/android drivers/base include kernel lib rust scripts security "arch/$arch" "tools/arch/$arch"
+        tools/bpf/resolve_btfids tools/build tools/include tools/lib tools/objtool tools/scripts)
+    mkdir "$tree"
+    run tar -xf "$source" -C "$tree" --strip-components=1 --wildcards --wildcards-match-slash '*/Kconfig*' '*/Makefile*' \
+        '*/Kbuild*' --no-wildcards-match-slash "${wanted[@]/#/*/}" || failed_log "cannot unpack $source"
+}
+
+# source_version: of the Makefile, as 7.3.4.
+source_version() {
+    awk '/^(VERSION|PATCHLEVEL|SUBLEVEL) = / { version = version separator $3; separator = "." } END { print version }' "$tree/Makefile"
+}
+
+configure() {
+    version=$(source_version)
+    [[ $release = "$version" || $release = "$version"[-+]* ]] ||
+        fail "$source is of Linux $version, not of $release: install linux-source-$SUPPORTED of the headers' version"
+    mkdir "$work/build"
+    cp "$headers/.config" "$work/build/.config"
+    kernel_make olddefconfig || failed_log "the source takes no configuration"
+    # Another build of the same compiler has another name.
+    local lost
+    lost=$(diff -I '^CONFIG_CC_VERSION_TEXT=' "$headers/.config" "$work/build/.config" | sed -n 's/^[<>] //p' | paste -sd' ') || true
+    [ -z "$lost" ] || fail "its source and this machine's tools do not take its configuration as it is ($lost): use the compilers that built it"
+}
+
+prepare() {
+    kernel_make prepare modules_prepare || failed_log "make failed"
+    [ -f "$work/build/rust/libkernel.rmeta" ] || fail "the source leaves no rust/libkernel.rmeta"
+    cmp -s <(echo "$release") "$work/build/include/config/kernel.release" ||
+        fail "the source makes a directory for $(cat "$work/build/include/config/kernel.release")"
+}
+
+# finish: modules are built against headers, tools, Rust metadata and the symbol table; objects are of no use. The
+# directory must work from where it goes.
+finish() {
+    local build=$work/build file
+    for file in Module.symvers vmlinux .kernelvariables; do
+        [ ! -f "$headers/$file" ] || cp "$headers/$file" "$build/"
+    done
+    sed -i "s|$work/|$directory/|g" "$build/Makefile"
+    [ ! -d "$work/source" ] || ln -sfn ../source "$build/source"
+    find "$build" \( -path "$build/scripts" -o -path "$build/tools" \) -prune -o \
+        \( -name '*.[ao]' -o -name '*.o.cmd' \) ! -name module.lds -type f -exec rm {} +
+    echo "$headers" >"$work/headers"
+}
+
+# publish: in one rename, once it is on the disk. What was made of the kernel in another way goes.
+publish() {
+    local older
+    mkdir -p "$cache/$release"
+    sync -f "$work"
+    mv -T "$work" "$directory"
+    for older in "$cache/$release"/*; do
+        [ "$older" = "$directory" ] || rm -rf --one-file-system -- "$older"
+    done
+}
+
+# drop_removed: what was made for headers that are no longer installed.
+drop_removed() {
+    local of
+    for of in "$cache"/*/*/headers; do
+        [ -f "$of" ] || continue
+        [ -d "$(cat "$of")" ] || rm -rf --one-file-system -- "$(dirname "$(dirname "$of")")"
+    done
+}
+
+make_build_dir() {
+    local work=$cache/partial log=$cache/log tree version jobs started=$SECONDS
+    exec 9>"$cache/lock"
+    flock -n 9 || { tell "waiting for another run, which holds $cache/lock"; flock 9; }
+    if [ ! -d "$directory" ]; then
+        drop_removed
+        rm -rf --one-file-system -- "$work"
+        # shellcheck disable=SC2064 # of now: what this is called in is gone at exit
+        trap "rm -rf --one-file-system -- '$work'" EXIT
+        mkdir "$work"
+        : >"$log"
+        jobs=$(jobs_for_memory) tree=$work/source
+        if [ -d "$source" ]; then
+            tree=$source
+        else
+            tell "1/3 unpacking of $source"
+            unpack_source
+        fi
+        tell "2/3 the kernel's configuration"
+        configure
+        tell "3/3 Rust metadata, once for this kernel: about 3 minutes on two cores"
+        prepare
+        finish
+        publish
+        tell "made in $(elapsed $((SECONDS - started))): $directory"
+    fi
+    exec 9>&-
+}
