@@ -3,13 +3,19 @@
 # The front door. What the module is made of is in Kbuild; how things are done is in scripts/.
 
 .DEFAULT_GOAL := module
-.PHONY: module run test test-full test-debug soak bench help clean
+.PHONY: module install uninstall run test test-full test-debug soak bench help clean
 
 # Passed on through the environment, as given on the command line or in it.
-export B DRIVER EFA_CACHE EFA_MIRROR JSON KDIR KERNEL SOAK T V
+export B DRIVER EFA_CACHE EFA_MIRROR INSTALL_MOD_PATH JSON KDIR KERNEL SOAK T V
 
 module:
 	@scripts/module
+
+install:
+	@scripts/install
+
+uninstall:
+	@scripts/uninstall
 
 run:
 	@scripts/run

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Where make install puts the module, and how modprobe is told of it.
+
+# Below the root of the installation.
+# shellcheck disable=SC2034 # used by those who source this
+DEPMOD_RULE=/etc/depmod.d/efa-rs.conf
+
+# install_root: INSTALL_MOD_PATH, as an absolute path without a slash at its end; nothing for this machine.
+install_root() {
+    [ -z "${INSTALL_MOD_PATH:-}" ] || realpath -m -- "$INSTALL_MOD_PATH" | sed 's|/$||'
+}
+
+# The kernel may have an efa of its own: this one wins, for every kernel that has it.
+depmod_rule() {
+    echo '# Installed by make install of efa-rs.'
+    echo 'override efa * updates'
+}
+
+# run_depmod RELEASE: with the rules of the installation's root.
+run_depmod() {
+    local release=$1 rules=()
+    [ -z "$root" ] || rules=(-b "$root" -C "$root/etc/depmod.d")
+    depmod "${rules[@]}" "$release" || die "depmod failed for $release: see its message above"
+}
+
+# is_ours FILE: whether a module is built from this project.
+is_ours() {
+    [ "$(modinfo -F author "$1" 2>/dev/null)" = "The efa-rs authors" ]
+}
