@@ -85,8 +85,20 @@ prepare() {
         fail "the source makes a directory for $(cat "$work/build/include/config/kernel.release")"
 }
 
-# finish: modules are built against headers, tools, Rust metadata and the symbol table; objects are of no use. The
-# directory must work from where it goes.
+# slim: modules are built against headers, tools, Rust metadata and the symbol table. Objects and what they were
+# compiled from are of no use, but for scripts/, where a part of every module comes from.
+slim() {
+    local build=$work/build
+    find "$build" -name '*.a' -type f -delete
+    find "$build" \( -path "$build/scripts" -o -path "$build/tools" \) -prune -o \
+        \( -name '*.o' -o -name '*.o.cmd' \) -type f -exec rm {} +
+    find "$build/rust" -name '*.so' -exec strip --strip-debug {} +
+    [ ! -d "$work/source" ] ||
+        find "$work/source" -path "$work/source/scripts" -prune -o -name '*.[cS]' -type f -exec rm {} +
+}
+
+# finish: the symbol table, the types for BTF and Debian's choice of the compiler; and the directory must work from
+# where it goes.
 finish() {
     local build=$work/build file
     for file in Module.symvers vmlinux .kernelvariables; do
@@ -94,8 +106,6 @@ finish() {
     done
     sed -i "s|$work/|$directory/|g" "$build/Makefile"
     [ ! -d "$work/source" ] || ln -sfn ../source "$build/source"
-    find "$build" \( -path "$build/scripts" -o -path "$build/tools" \) -prune -o \
-        \( -name '*.[ao]' -o -name '*.o.cmd' \) ! -name module.lds -type f -exec rm {} +
     echo "$headers" >"$work/headers"
 }
 
@@ -141,6 +151,7 @@ make_build_dir() {
         configure
         tell "3/3 Rust metadata, once for this kernel: about 3 minutes on two cores"
         prepare
+        slim
         finish
         publish
         tell "made in $(elapsed $((SECONDS - started))): $directory"
