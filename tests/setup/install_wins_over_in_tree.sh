@@ -39,6 +39,9 @@ taken() {
 
 expect_one_line 'make install takes KDIR=DIRECTORY' make --no-print-directory install INSTALL_MOD_PATH="$root"
 expect_one_line "KDIR=$TOY/none is not a directory" make --no-print-directory install KDIR="$TOY/none" INSTALL_MOD_PATH="$root"
+echo CONFIG_INFINIBAND_EFA=y >>"$kdir/include/config/auto.conf"
+expect_one_line 'has an efa built in' install
+sed -i s/EFA=y/EFA=m/ "$kdir/include/config/auto.conf"
 expect_one_line 'there is no .*/lib/modules/7.3.9.*: .* not installed there' install
 toy_module "$in_tree" 'Amazon.com, Inc. or its affiliates'
 toy_module "$modules/updates/efa.ko" 'somebody else'
