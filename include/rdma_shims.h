@@ -79,7 +79,7 @@ bool rdma_shim_umem_is_contiguous(struct ib_umem *umem);
 size_t rdma_shim_umem_num_dma_blocks(struct ib_umem *umem, unsigned long size);
 void rdma_shim_umem_blocks_start(struct ib_block_iter *iter, struct ib_umem *umem,
 				 unsigned long size);
-bool rdma_shim_umem_blocks_next(struct ib_block_iter *iter, u64 *address);
+size_t rdma_shim_umem_blocks_write(struct ib_block_iter *iter, u8 *list, size_t count);
 
 /* For the test that the bindings match the C compiler's layouts (KUnit only). */
 struct rdma_shim_layout {

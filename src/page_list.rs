@@ -94,12 +94,14 @@ pub(crate) trait Memory {
 
 /// Makes the list of `count` pages; what is not in the result is in `memory`.
 ///
+/// `fill` fills what it is given with the next addresses.
+///
 /// # Errors
 ///
 /// - `ENOMEM`: there is no memory.
-/// - `EINVAL`: there are fewer addresses than pages, or so many that no command can tell it.
+/// - `EINVAL`: there are so many pages that no command can tell it. What `fill` fails with.
 pub(crate) fn build(
-    mut addresses: impl Iterator<Item = u64>,
+    mut fill: impl FnMut(&mut [u8]) -> Result,
     count: usize,
     force_indirect: bool,
     memory: &mut impl Memory,
@@ -107,14 +109,16 @@ pub(crate) fn build(
     if count <= INLINE_PAGES && !force_indirect {
         let mut list = [0; INLINE_PAGES];
         for place in list.iter_mut().take(count) {
-            *place = addresses.next().ok_or(EINVAL)?;
+            let mut address = [0; ADDRESS_SIZE];
+            fill(&mut address)?;
+            *place = u64::from_le_bytes(address);
         }
         return Ok(PageList::Inline(list));
     }
     let size = count.checked_mul(ADDRESS_SIZE).ok_or(EINVAL)?;
-    // Nothing is taken from the iterator where there is no memory.
+    // No address is taken where there is no memory.
     if size <= MAX_DIRECT_SIZE && !force_indirect {
-        match memory.try_add(size, |bytes| fill(bytes, &mut addresses)) {
+        match memory.try_add(size, &mut fill) {
             Ok(address) => {
                 let length = size.try_into()?;
                 return Ok(PageList::Direct(Buffer { address, length }));
@@ -123,22 +127,13 @@ pub(crate) fn build(
             Err(error) => return Err(error),
         }
     }
-    let list_pages = list_pages(addresses, count, memory)?;
+    let list_pages = list_pages(fill, count, memory)?;
     chunks(&list_pages, memory).map(PageList::Indirect)
-}
-
-/// Writes addresses until `bytes` are full.
-fn fill(bytes: &mut [u8], addresses: &mut impl Iterator<Item = u64>) -> Result {
-    for place in bytes.chunks_exact_mut(ADDRESS_SIZE) {
-        let address = addresses.next().ok_or(EINVAL)?;
-        place.copy_from_slice(&address.to_le_bytes());
-    }
-    Ok(())
 }
 
 /// Makes the list pages; returns their addresses.
 fn list_pages(
-    mut addresses: impl Iterator<Item = u64>,
+    mut fill: impl FnMut(&mut [u8]) -> Result,
     count: usize,
     memory: &mut impl Memory,
 ) -> Result<KVVec<u64>> {
@@ -147,7 +142,7 @@ fn list_pages(
     while left != 0 {
         let here = left.min(PAGES_PER_LIST_PAGE);
         left -= here;
-        let address = memory.add(here * ADDRESS_SIZE, |bytes| fill(bytes, &mut addresses))?;
+        let address = memory.add(here * ADDRESS_SIZE, &mut fill)?;
         list_pages.push(address, GFP_KERNEL)?;
     }
     Ok(list_pages)
@@ -164,7 +159,9 @@ fn chunks(list_pages: &[u64], memory: &mut impl Memory) -> Result<Buffer> {
         let size = named_size + NEXT_CHUNK_SIZE;
         let address = memory.add(size, |bytes| {
             let (list, record) = bytes.split_at_mut_checked(named_size).ok_or(EINVAL)?;
-            fill(list, &mut named.iter().copied())?;
+            for (place, address) in list.chunks_exact_mut(ADDRESS_SIZE).zip(named) {
+                place.copy_from_slice(&address.to_le_bytes());
+            }
             let (length, address) = record
                 .split_at_mut_checked(size_of::<u32>())
                 .ok_or(EINVAL)?;

@@ -295,6 +295,7 @@ impl Blocks<'_> {
     /// The DMA addresses of the blocks, each aligned to their size.
     pub fn addresses(&self) -> BlockAddresses<'_> {
         let mut iter = MaybeUninit::uninit();
+        // INVARIANT: `self` keeps the umem, and with it its mapping.
         // SAFETY: The umem is mapped, and `size` was made for it by the type invariants; the
         // function initialises all of the iterator.
         let iter = unsafe {
@@ -307,7 +308,6 @@ impl Blocks<'_> {
         };
         BlockAddresses {
             iter,
-            left: self.count(),
             _umem: PhantomData,
         }
     }
@@ -318,25 +318,36 @@ impl Blocks<'_> {
     }
 }
 
-/// Iterator over the DMA addresses of [`Blocks`].
+/// The DMA addresses of [`Blocks`], written in the order of the memory.
+///
+/// # Invariants
+///
+/// `iter` was initialised for a umem that stays mapped during `'a`, and only the functions of the
+/// core have moved it since.
 pub struct BlockAddresses<'a> {
     iter: bindings::ib_block_iter,
-    left: usize,
     _umem: PhantomData<&'a Umem>,
 }
 
-impl Iterator for BlockAddresses<'_> {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        self.left = self.left.checked_sub(1)?;
-        let mut address = 0;
-        // SAFETY: The iterator was initialised for a umem that is still mapped.
-        let there = unsafe { bindings::rdma_shim_umem_blocks_next(&mut self.iter, &mut address) };
-        if !there {
-            self.left = 0;
-            return None;
+impl BlockAddresses<'_> {
+    /// Fills `list` with the next addresses, 8 bytes each, the least significant first.
+    ///
+    /// All at once, since a large region has some 100,000 of them.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL`: there are fewer addresses than have room in `list`.
+    pub fn fill(&mut self, list: &mut [u8]) -> Result {
+        let count = list.len() / size_of::<u64>();
+        // SAFETY: By the type invariants the iterator is one of a mapped umem. So many addresses
+        // have room in the list, which is ours to write; it needs no alignment.
+        let written = unsafe {
+            bindings::rdma_shim_umem_blocks_write(&mut self.iter, list.as_mut_ptr(), count)
+        };
+        if written == count {
+            Ok(())
+        } else {
+            Err(EINVAL)
         }
-        Some(address)
     }
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/unaligned.h>
+
 #include <rdma/ib_umem.h>
 #include <rdma/iter.h>
 
@@ -25,10 +27,12 @@ void rdma_shim_umem_blocks_start(struct ib_block_iter *iter, struct ib_umem *ume
 	__rdma_umem_block_iter_start(iter, umem, size);
 }
 
-bool rdma_shim_umem_blocks_next(struct ib_block_iter *iter, u64 *address)
+size_t rdma_shim_umem_blocks_write(struct ib_block_iter *iter, u8 *list, size_t count)
 {
-	if (!__rdma_umem_block_iter_next(iter))
-		return false;
-	*address = rdma_block_iter_dma_address(iter);
-	return true;
+	size_t written;
+
+	for (written = 0; written < count && __rdma_umem_block_iter_next(iter); written++)
+		put_unaligned_le64(rdma_block_iter_dma_address(iter),
+				   list + written * sizeof(u64));
+	return written;
 }

@@ -192,8 +192,9 @@ fn command(
     }
 
     let mut lists = DmaMemory::new(dev.pdev.as_ref());
+    let mut addresses = blocks.addresses();
     let pages = page_list::build(
-        blocks.addresses(),
+        |list| addresses.fill(list),
         count,
         crate::module_parameters::indirect_page_lists.value(),
         &mut lists,
