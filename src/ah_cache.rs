@@ -108,5 +108,33 @@ fn key(pd: PdId, gid: &Gid) -> Key {
     key
 }
 
+/// What the key of an entry says. An entry has it only once: there may be 100,000 of them.
+pub(crate) trait Keyed {
+    /// The protection domain of its users.
+    fn pd(&self) -> PdId;
+
+    /// The remote address.
+    fn gid(&self) -> Gid;
+}
+
+impl Keyed for Node<Entry> {
+    fn pd(&self) -> PdId {
+        let [generation, number, ..] = *self.key();
+        PdId {
+            generation,
+            // CAST: `key` made it from a `u16`.
+            number: number as u16,
+        }
+    }
+
+    fn gid(&self) -> Gid {
+        let mut gid = Gid([0; 16]);
+        for (bytes, word) in gid.0.chunks_exact_mut(4).zip(self.key().iter().skip(2)) {
+            bytes.copy_from_slice(&word.to_ne_bytes());
+        }
+        gid
+    }
+}
+
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;

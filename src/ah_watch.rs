@@ -6,6 +6,7 @@ use crate::{
     ah_cache::{
         Entry,
         Event,
+        Keyed,
         Node,
         Observer, //
     },
@@ -160,18 +161,18 @@ impl Device<'_> {
             Event::Hit => self.trace_hit(entry, Hit::AtOnce),
             Event::Joined => self.trace_hit(entry, Hit::Waited),
             Event::Reused => self.trace_hit(entry, Hit::Parked),
-            Event::Miss => trace::efa_ah_miss(dev, pd, gid),
+            Event::Miss => trace::efa_ah_miss(dev, pd, &gid),
             Event::Created(start) => {
-                trace::efa_ah_create(dev, pd, gid, entry.ah(), entry.users(), start);
+                trace::efa_ah_create(dev, pd, &gid, entry.ah(), entry.users(), start);
             }
-            Event::Destroyed(start) => trace::efa_ah_destroy(dev, pd, gid, entry.ah(), start),
+            Event::Destroyed(start) => trace::efa_ah_destroy(dev, pd, &gid, entry.ah(), start),
             Event::CreateFailed(start, error) => {
                 let (ah, errno) = (entry.ah(), error.to_errno());
-                trace::efa_ah_failure(dev, pd, gid, ah, ADMIN_CREATE_AH, errno, start);
+                trace::efa_ah_failure(dev, pd, &gid, ah, ADMIN_CREATE_AH, errno, start);
             }
             Event::DestroyFailed(start, error) => {
                 let (ah, errno) = (entry.ah(), error.to_errno());
-                trace::efa_ah_failure(dev, pd, gid, ah, ADMIN_DESTROY_AH, errno, start);
+                trace::efa_ah_failure(dev, pd, &gid, ah, ADMIN_DESTROY_AH, errno, start);
             }
             Event::Restarted | Event::Outlived | Event::Retired => {}
         }
@@ -182,7 +183,7 @@ impl Device<'_> {
     fn trace_hit(&self, entry: &Node<Entry>, how: Hit) {
         if trace::efa_ah_hit_enabled() {
             let (pd, ah, users) = (entry.pd().number, entry.ah(), entry.users());
-            trace::efa_ah_hit(self.pdev.as_ref(), pd, entry.gid(), ah, users, how as u8);
+            trace::efa_ah_hit(self.pdev.as_ref(), pd, &entry.gid(), ah, users, how as u8);
         }
     }
 }

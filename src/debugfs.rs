@@ -3,6 +3,7 @@
 //! The files of a device in debugfs. What is in them is in `Documentation/debugging.md`.
 
 use crate::{
+    ah_cache::Keyed,
     device::Device,
     driver::Efa, //
 };

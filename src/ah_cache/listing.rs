@@ -3,8 +3,9 @@
 //! What is in the cache, for people who look.
 
 use super::{
-    protocol::Entry,
-    AhCache, //
+    AhCache,
+    Entry,
+    Node, //
 };
 use rdma::rhashtable::Cursor;
 
@@ -55,7 +56,7 @@ impl AhCache {
     pub(crate) fn visit(
         &self,
         cursor: &mut Cursor,
-        mut f: impl FnMut(&Entry, i32, Condition),
+        mut f: impl FnMut(&Node<Entry>, i32, Condition),
     ) -> bool {
         self.table.visit(cursor, |entry| {
             let users = entry.users();

@@ -66,6 +66,7 @@ use super::{
     key,
     AhCommands,
     Event,
+    Keyed,
     PdId, //
 };
 use kernel::{
@@ -95,8 +96,6 @@ enum State {
 /// All address handles of one (PD, GID), which are its users.
 #[pin_data]
 pub(crate) struct Entry {
-    pd: PdId,
-    gid: Gid,
     /// Written under the mutex before there is a user; readable for users.
     ah: Atomic<u32>,
     #[pin]
@@ -104,23 +103,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn new(pd: PdId, gid: Gid) -> impl PinInit<Self> {
+    fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            pd,
-            gid,
             ah: Atomic::new(0),
             state <- new_mutex!(State::Empty, "efa_ah_cache_entry"),
         })
-    }
-
-    /// The protection domain of its users.
-    pub(crate) fn pd(&self) -> PdId {
-        self.pd
-    }
-
-    /// The remote address.
-    pub(crate) fn gid(&self) -> &Gid {
-        &self.gid
     }
 
     /// The device's AH number; 0 before there is one.
@@ -173,7 +160,7 @@ impl AhCache {
                 cmds.observe(&user, Event::Hit);
                 return Ok(AhRef(user));
             }
-            let entry = self.table.get_or_insert(&key, Entry::new(pd, *gid))?;
+            let entry = self.table.get_or_insert(&key, Entry::new())?;
             if let Some(user) = self.join(cmds, &entry)? {
                 return Ok(AhRef(user));
             }
@@ -215,7 +202,7 @@ impl AhCache {
     ) -> Result<C::Start> {
         cmds.observe(entry, Event::Miss);
         let start = cmds.start();
-        match cmds.create_ah(entry.pd, &entry.gid) {
+        match cmds.create_ah(entry.pd(), &entry.gid()) {
             Ok(ah) => {
                 entry.ah.store(ah.into(), Relaxed);
                 *state = State::Live;
@@ -277,7 +264,7 @@ impl AhCache {
         let mut parked = self.parked.lock();
         let (mut own, mut others) = (Chain::new(), Chain::new());
         while let Some(entry) = parked.pop() {
-            if entry.pd == pd {
+            if entry.pd() == pd {
                 own.push(entry);
             } else {
                 others.push(entry);
@@ -303,13 +290,13 @@ impl AhCache {
     /// Destroys the AH of an entry without users.
     fn destroy(&self, cmds: &impl AhCommands, entry: &NodeRef<Entry>, state: &mut State) -> Result {
         // A reset has destroyed it already, and its number may be somebody else's by now.
-        if !cmds.is_current(entry.pd.generation) {
+        if !cmds.is_current(entry.pd().generation) {
             self.bury(entry, state);
             cmds.observe(entry, Event::Outlived);
             return Ok(());
         }
         let start = cmds.start();
-        match cmds.destroy_ah(entry.pd, entry.ah()) {
+        match cmds.destroy_ah(entry.pd(), entry.ah()) {
             Ok(()) => {
                 self.bury(entry, state);
                 cmds.observe(entry, Event::Destroyed(start));

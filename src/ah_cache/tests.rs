@@ -5,7 +5,7 @@
 //! Each test names, after "Broken by", a one-line change that makes it fail; the same changes are in
 //! `tests/mutations/ah_cache.toml`, where `make test-full` tries them.
 
-use super::{AhCommands, Entry, Event, Node, Observer, PdId};
+use super::{AhCommands, Entry, Event, Keyed, Node, Observer, PdId};
 use kernel::{
     prelude::*,
     sync::{
@@ -17,7 +17,7 @@ use kernel::{
     },
     time::{delay::fsleep, Delta},
 };
-use rdma::attr::Gid;
+use rdma::{attr::Gid, rhashtable::Cursor};
 
 /// How many different GIDs the tests use.
 const PEERS: usize = 4;
@@ -255,6 +255,23 @@ mod cases {
         bench.put(b);
         bench.put(c);
         assert_eq!(bench.device.commands(), (4, 4));
+        Ok(())
+    }
+
+    /// Broken by: `gid` with `skip(1)`.
+    #[test]
+    fn an_entry_tells_what_it_is_found_by() -> Result {
+        let bench = Bench::new()?;
+        let ah = bench.get(PD, 3)?;
+        let (mut cursor, mut seen) = (Cursor::default(), 0);
+        let mut is_right = true;
+        while bench.cache.visit(&mut cursor, |entry, _, _| {
+            is_right &= entry.pd() == PD && entry.gid() == gid(3);
+            seen += 1;
+        }) {}
+        assert_eq!(seen, 1);
+        assert!(is_right);
+        bench.put(ah);
         Ok(())
     }
 

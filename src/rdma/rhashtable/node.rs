@@ -100,6 +100,12 @@ impl<T> Node<T> {
         Some(unsafe { NodeRef::from_raw(NonNull::from(self)) })
     }
 
+    /// What it is found by.
+    pub fn key(&self) -> &Key {
+        // SAFETY: The header is valid, and its key is only written before there is a node.
+        unsafe { &(*self.header.get()).key }
+    }
+
     /// The number of users, which may have changed by the time it is looked at.
     pub fn users(&self) -> i32 {
         self.users.read()

@@ -4,7 +4,7 @@
 
 use super::bench::{OTHER_PD, PD, PEER};
 use crate::{
-    driver::ah_cache::{Entry, Event, Node},
+    driver::ah_cache::{Entry, Event, Keyed, Node},
     prelude::*,
 };
 use std::cell::Cell;
