@@ -271,7 +271,7 @@ fn attach(dev: &Device<'_>, qp: &Qp, counter: &CompCntr, ops: CompCntrOps) -> Re
     qp.expect_current(dev)?;
     let (completions, errors) = events(ops);
     // The device has to keep a counter as long as it keeps a queue pair that it counts for.
-    let mut counters = qp.counters.lock();
+    let mut counters = qp.variable.counters.lock();
     counters.reserve(2, GFP_KERNEL)?;
     let attachment = |counter: &EventCounter, events| QpEvents {
         counter: counter.handle,

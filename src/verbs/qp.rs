@@ -21,6 +21,7 @@ use crate::{
     users::Use, //
 };
 use kernel::{
+    new_mutex,
     prelude::*,
     sync::{
         Arc,
@@ -51,13 +52,31 @@ pub(crate) struct Qp {
     number: u16,
     transport: Transport,
     cap: QpCap,
-    /// The state to which the driver brought it.
-    state: Pin<KBox<Mutex<QpState>>>,
     // Dropped in this order: memory that the device may use, then the use of what it is made from.
     _receive_ring: Option<Arc<QueueMemory>>,
-    /// The event counters that count its completions.
-    pub(super) counters: Pin<KBox<Mutex<KVec<Use>>>>,
+    pub(super) variable: Pin<KBox<Variable>>,
     _made_from: MadeFrom,
+}
+
+/// What changes in the life of a queue pair.
+#[pin_data]
+pub(super) struct Variable {
+    /// The state to which the driver brought it.
+    #[pin]
+    state: Mutex<QpState>,
+    /// The event counters that count its completions.
+    #[pin]
+    pub(super) counters: Mutex<KVec<Use>>,
+}
+
+impl Variable {
+    /// As it is in a new queue pair.
+    fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            state <- new_mutex!(QpState::Reset, "efa_qp_state"),
+            counters <- new_mutex!(KVec::new(), "efa_qp_counters"),
+        })
+    }
 }
 
 /// What a queue pair is made from. The device has to keep all of it as long as the queue pair.

@@ -4,7 +4,8 @@
 
 use super::{
     MadeFrom,
-    Qp, //
+    Qp,
+    Variable, //
 };
 use crate::{
     admin::commands::qp::{
@@ -31,7 +32,6 @@ use crate::{
 use core::mem::offset_of;
 use kernel::{
     dma::DataDirection,
-    new_mutex,
     prelude::*,
     sync::Arc,
     types::ScopeGuard, //
@@ -45,7 +45,6 @@ use rdma::{
     qp::{
         NewQp,
         QpCap,
-        QpState,
         QpType, //
     },
     queue_memory::QueueMemory,
@@ -90,8 +89,7 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
     refused::retry(dev);
 
     let ring = request.receive_ring(dev)?;
-    let state = KBox::pin_init(new_mutex!(QpState::Reset, "efa_qp_state"), GFP_KERNEL)?;
-    let counters = KBox::pin_init(new_mutex!(KVec::new(), "efa_qp_counters"), GFP_KERNEL)?;
+    let variable = KBox::pin_init(Variable::new(), GFP_KERNEL)?;
     // Read first: should a reset come in between, the queue pair counts as one from before it.
     let generation = dev.admin.generation();
     let command = request.command(new, ring.as_deref());
@@ -105,9 +103,8 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
             number,
             transport: request.transport,
             cap: new.cap,
-            state,
             _receive_ring: ring.clone(),
-            counters,
+            variable,
             _made_from: MadeFrom {
                 _pd: new.pd.users.add(),
                 _ucontext: new.ucontext.users.add(),

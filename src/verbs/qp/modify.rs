@@ -72,7 +72,7 @@ pub(super) fn modify(dev: &Device<'_>, qp: &Qp, change: &QpChange, udata: &Udata
     dev.expect_current(qp.generation)?;
 
     // Held over the command, so that two changes at once come one after the other.
-    let mut state = qp.state.lock();
+    let mut state = qp.variable.state.lock();
     let device_caps = dev.features().device.device_caps;
     let to = check(qp.transport, device_caps, *state, change).inspect_err(|error| {
         ratelimited!(dev_dbg!(
