@@ -48,11 +48,10 @@
 //!    unlinked. The users' reference is taken before the first user can leave, and dropped by the
 //!    last one, which comes after the end of each other use (2).
 //!
-//! `tests/protocol` runs this file, the count and the table's nodes on the host: in the orders in
-//! which two threads can meet (all of them, or where a test says so those with at most four
-//! preemptions), in those of three threads with one preemption, and with each value that C11 lets a
-//! load read, as loom knows it. Where the kernel's memory model differs, the test has the weaker
-//! rule, or nothing here depends on it:
+//! `tests/protocol` runs this file, the count and the table's nodes on the host: in all orders in
+//! which two threads can meet, in those of three threads with two preemptions (with fewer of both in
+//! the short size), and with each value that C11 lets a load read, as loom knows it. Where the
+//! kernel's memory model differs, the test has the weaker rule, or nothing here depends on it:
 //!
 //! - `Full` is taken for acquire and release only; a failed exchange orders nothing.
 //! - Loom knows no dependencies: for a lookup's it has an acquire load. All that a lookup reads of

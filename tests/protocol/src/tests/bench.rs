@@ -94,12 +94,15 @@ pub fn in_all_orders(test: impl Fn(&Arc<Bench>) + Sync + Send + 'static) -> &'st
     run(None, test)
 }
 
-/// The same, but with at most so many switches from a thread that could have gone on.
+/// The same where there are too many orders for each day: only those with at most so many switches
+/// from a thread that could have gone on. The full size tries those with as many as `in_full` says.
 pub fn in_orders_with(
     preemptions: usize,
+    in_full: Option<usize>,
     test: impl Fn(&Arc<Bench>) + Sync + Send + 'static,
 ) -> &'static Seen {
-    run(Some(preemptions), test)
+    let is_full = std::env::var_os("EFA_TEST_SIZE").is_some_and(|size| size == "full");
+    run(if is_full { in_full } else { Some(preemptions) }, test)
 }
 
 fn run(

@@ -2,8 +2,8 @@
 
 //! Two threads with one key, in all orders.
 //!
-//! Where both run from an empty cache to an empty cache there are too many: those with at most
-//! [`PREEMPTIONS`] switches from a thread that could have gone on are tried.
+//! Where both run from an empty cache to an empty cache there are many: but in the full size those
+//! with at most [`PREEMPTIONS`] switches from a thread that could have gone on are tried.
 
 use super::bench::{in_all_orders, in_orders_with, spawn, PD};
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +12,7 @@ const PREEMPTIONS: usize = 4;
 
 #[test]
 fn users_who_come_and_go_at_once_share_a_valid_handle() {
-    let seen = in_orders_with(PREEMPTIONS, |bench| {
+    let seen = in_orders_with(PREEMPTIONS, None, |bench| {
         let other = spawn(bench, |bench| bench.use_once(PD).unwrap());
         bench.use_once(PD).unwrap();
         other.join().unwrap();
@@ -49,7 +49,7 @@ fn a_failing_create_fails_for_one_and_leaves_nothing() {
 
 #[test]
 fn a_refused_destroy_is_made_up_for_when_the_pd_is_freed() {
-    let seen = in_orders_with(PREEMPTIONS, |bench| {
+    let seen = in_orders_with(PREEMPTIONS, None, |bench| {
         bench.device.fail_destroy.set(1);
         let other = spawn(bench, |bench| bench.use_once(PD).unwrap());
         bench.use_once(PD).unwrap();

@@ -8,12 +8,14 @@ use anyhow::{bail, Result};
 
 use super::Context;
 use crate::cargo_test::{built, listed, programs, results, TestProgram, TestResult};
+use crate::cli::Size;
 use crate::process;
 use crate::report::Status;
 
 const BUILD_LIMIT: Duration = Duration::from_secs(900);
 const NOTE_PERIOD: Duration = Duration::from_secs(10);
 const RUN_LIMIT: Duration = Duration::from_secs(600);
+const FULL_RUN_LIMIT: Duration = Duration::from_secs(3600);
 const SUITES: &[&str] = &["vefa.", "layout.", "protocol.", "runner."];
 
 pub fn run(context: &mut Context) {
@@ -103,9 +105,14 @@ fn run_program(context: &mut Context, program: &TestProgram) {
     command
         .arg("--exact")
         .args(&selected)
+        .env("EFA_TEST_SIZE", context.args.size.name())
         .current_dir(&program.directory);
+    let limit = match context.args.size {
+        Size::Short => RUN_LIMIT,
+        Size::Full => FULL_RUN_LIMIT,
+    };
     // Apart, since on one CPU libtest runs a test between its name and its verdict.
-    let (found, trouble) = match process::run_apart(&mut command, RUN_LIMIT) {
+    let (found, trouble) = match process::run_apart(&mut command, limit) {
         Ok(output) => (
             results(&output.stdout),
             process::last_line(&(output.stdout + &output.text)).to_string(),
