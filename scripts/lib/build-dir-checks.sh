@@ -44,6 +44,15 @@ check_machine() {
     check_memory
 }
 
+# libc_package: what programs for the kernel's machines are linked with. The kernel's configuration says that they can be.
+libc_package() {
+    case $(uname -m)/$(kernel_arch) in
+    x86_64/x86 | aarch64/arm64) echo libc6-dev ;;
+    */x86) echo libc6-dev-amd64-cross ;;
+    */arm64) echo libc6-dev-arm64-cross ;;
+    esac
+}
+
 # missing_packages: Debian's names of what is not here.
 missing_packages() {
     local command prefix host
@@ -62,6 +71,7 @@ missing_packages() {
     for prefix in $(cross_prefix) $(compat_prefix); do
         command -v "$prefix$host" >/dev/null || echo "$host-$(sed 's/_/-/g; s/-$//' <<<"$prefix")"
     done
+    echo 'int main(void) { return 0; }' | "$(kernel_compiler)" -x c - -o /dev/null 2>/dev/null || libc_package
 }
 
 check_tools() {

@@ -12,10 +12,16 @@ fail() {
     exit 1
 }
 
-# failed_log REASON: with the end of the log.
+# failed_log REASON: with the log from its first error on, or else its end.
 failed_log() {
-    say "error: no Rust metadata for $release: $1; the end of $log:"
-    tail -n 15 "$log" | sed 's/^/    /' >&2
+    local first
+    first=$(grep -n -m1 -E 'error[:[]|\*\*\* ' "$log" | cut -d: -f1) || true
+    say "error: no Rust metadata for $release: $1; from $log:"
+    if [ -n "$first" ]; then
+        sed -n "$first,$((first + 14))p" "$log"
+    else
+        tail -n 15 "$log"
+    fi | sed 's/^/    /' >&2
     exit 1
 }
 
@@ -50,11 +56,12 @@ kernel_make() {
 
 # unpack_source: what headers, host tools and Rust crates are made from; the rest is nine tenths of the tree.
 unpack_source() {
-    local arch wanted
+    local arch other=x86 wanted
     arch=$(kernel_arch)
-    # The kernel crate's bindings are of two headers of drivers, too.
-    wanted=(drivers/android drivers/base include kernel lib rust scripts security "arch/$arch" "tools/arch/$arch"
-        tools/bpf/resolve_btfids tools/build tools/include tools/lib tools/objtool tools/scripts)
+    [ "$arch" != x86 ] || other=arm64
+    # The bindings are of two headers of drivers, too, and the tools that run on this machine of its own architecture's.
+    wanted=(drivers/android drivers/base include kernel lib rust scripts security "arch/$arch" "arch/$other/include/uapi"
+        tools/arch/arm64 tools/arch/x86 tools/bpf/resolve_btfids tools/build tools/include tools/lib tools/objtool tools/scripts)
     mkdir "$tree"
     run tar -xf "$source" -C "$tree" --strip-components=1 --wildcards --wildcards-match-slash '*/Kconfig*' '*/Makefile*' \
         '*/Kbuild*' --no-wildcards-match-slash "${wanted[@]/#/*/}" || failed_log "cannot unpack $source"

@@ -44,7 +44,7 @@ with 'is for neither x86-64 nor arm64' .config /X86_64/d
 with 'was compiled by clang-19, not gcc' .config 's/"x86_64.*/"clang-19"/'
 with 'was built with .*, and x86_64-linux-gnu-gcc-14 here is' .config 's/GCC_VERSION=.*/GCC_VERSION=130000/'
 with 'was built with bindgen 0.1, and .*/bindgen is bindgen' .config 's/"bindgen .*/"bindgen 0.1"/'
-with 'lacks: gcc-9 .*gcc-9-aarch64-linux-gnu \(apt-get install ' .config 's/"x86_64.*/"aarch64-linux-gnu-gcc-9 (Debian)"/'
+with 'lacks: gcc-9 gcc-9-aarch64-linux-gnu libc6-dev \(apt-get install ' .config 's/"x86_64.*/"aarch64-linux-gnu-gcc-9 (Debian)"/'
 
 mkdir -p "$HEADERS/rust/kernel"
 touch "$HEADERS/rust/kernel/lib.rs"
