@@ -20,6 +20,7 @@ show() {
 # lend HOST_FILE FILE: the host's file in place of the root's, where both exist.
 lend() {
     [ -s "$1" ] || return 0
+    mkdir -p "$root$(dirname "$2")"
     [ -e "$root$2" ] || touch "$root$2"
     mount --bind "$1" "$root$2"
 }

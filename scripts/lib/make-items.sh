@@ -8,23 +8,23 @@ set -uo pipefail
 # shellcheck source=scripts/lib/items.sh
 . "$(dirname "$0")/items.sh"
 
-# The guest roots need no other item and mostly wait for the network: they are made beside the others.
+# Guest roots and the like need no other item and mostly wait for the network: they are made beside the others.
 main() {
-    local name guest guests=() status=0
+    local name root status=0
+    local -A roots
     for name; do
         case $name in
-        guest-root*)
+        guest-root* | package-root | user-root)
             make_item "$name" &
-            guests+=($!)
+            roots[$name]=$!
+            continue
             ;;
-        *)
-            make_item "$name" || status=1
-            [ "$status" = 0 ] || break
-            ;;
+        user-metadata) [ -z "${roots[user-root]:-}" ] || wait "${roots[user-root]}" || continue ;;
         esac
+        make_item "$name" || { status=1; break; }
     done
-    for guest in "${guests[@]}"; do
-        wait "$guest" || status=1
+    for root in "${roots[@]}"; do
+        wait "$root" || status=1
     done
     return $status
 }
