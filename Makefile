@@ -3,7 +3,7 @@
 # The front door. What the module is made of is in Kbuild; how things are done is in scripts/.
 
 .DEFAULT_GOAL := module
-.PHONY: module install uninstall run test test-full test-debug soak bench help clean
+.PHONY: module install uninstall run test test-full test-debug soak bench deb help clean
 
 # Passed on through the environment, as given on the command line or in it.
 export B DRIVER EFA_CACHE EFA_MIRROR INSTALL_MOD_PATH JSON KDIR KERNEL SOAK T V
@@ -34,6 +34,9 @@ soak:
 
 bench:
 	@scripts/bench
+
+deb:
+	@scripts/deb
 
 help:
 	@scripts/help
