@@ -54,17 +54,17 @@ kernel_make() {
         LOCALVERSION="${release#"$version"}" "$@"
 }
 
-# unpack_source: what headers, host tools and Rust crates are made from; the rest is nine tenths of the tree.
+# unpack_source: what headers, host tools and Rust crates are made from; the rest is nine tenths of the tree. Host tools
+# are built with headers of this machine's architecture, and every kernel's system calls are compared with x86's. The
+# bindings are of two headers of drivers, too.
 unpack_source() {
-    local arch other=x86 wanted
-    arch=$(kernel_arch)
-    [ "$arch" != x86 ] || other=arm64
-    # The bindings are of two headers of drivers, too, and the tools that run on this machine of its own architecture's.
-    wanted=(drivers/android drivers/base include kernel lib rust scripts security "arch/$arch" "arch/$other/include/uapi"
-        tools/arch/arm64 tools/arch/x86 tools/bpf/resolve_btfids tools/build tools/include tools/lib tools/objtool tools/scripts)
+    local wanted=(arch/arm64 arch/x86 drivers/android drivers/base include kernel lib rust scripts security
+        tools/arch/arm64 tools/arch/x86 tools/bpf/resolve_btfids tools/build tools/include tools/lib tools/objtool
+        tools/scripts)
     mkdir "$tree"
-    run tar -xf "$source" -C "$tree" --strip-components=1 --wildcards --wildcards-match-slash '*/Kconfig*' '*/Makefile*' \
-        '*/Kbuild*' --no-wildcards-match-slash "${wanted[@]/#/*/}" || failed_log "cannot unpack $source"
+    run tar -xf "$source" -C "$tree" --strip-components=1 --exclude='*/boot/dts/*' \
+        --wildcards --wildcards-match-slash '*/Kconfig*' '*/Makefile*' '*/Kbuild*' \
+        --no-wildcards-match-slash "${wanted[@]/#/*/}" || failed_log "cannot unpack $source"
 }
 
 # source_version: of the Makefile, as 7.3.4.
@@ -81,8 +81,10 @@ configure() {
     kernel_make olddefconfig || failed_log "the source takes no configuration"
     # Another build of the same compiler has another name.
     local lost
-    lost=$(diff -I '^CONFIG_CC_VERSION_TEXT=' "$headers/.config" "$work/build/.config" | sed -n 's/^[<>] //p' | paste -sd' ') || true
-    [ -z "$lost" ] || fail "its source and this machine's tools do not take its configuration as it is ($lost): use the compilers that built it"
+    lost=$(diff -I '^CONFIG_CC_VERSION_TEXT=' "$headers/.config" "$work/build/.config" |
+        sed -n 's/^[<>] //p' | paste -sd' ') || true
+    [ -z "$lost" ] ||
+        fail "its source and this machine's tools do not take its configuration as it is ($lost): use the tools that built it"
 }
 
 prepare() {
