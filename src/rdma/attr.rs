@@ -319,6 +319,7 @@ impl<'a> AhAttr<'a> {
 #[kernel::macros::kunit_tests(rdma_attr)]
 mod tests {
     use super::*;
+    use core::mem::MaybeUninit;
     use kernel::{
         prelude::*,
         str::CString, //
@@ -336,7 +337,8 @@ mod tests {
 
     #[test]
     fn an_address_without_a_route_is_none_and_who_does_not_say_so_cannot_sleep() {
-        let mut raw = bindings::rdma_ah_attr::default();
+        // SAFETY: It is made of integers and a pointer, for which zeroes are valid values.
+        let mut raw = unsafe { MaybeUninit::<bindings::rdma_ah_attr>::zeroed().assume_init() };
         let attr = AhAttr::from_raw(&raw, 0);
         assert!(attr.dest.is_none() && !attr.sleepable);
         raw.ah_flags = bindings::ib_ah_flags_IB_AH_GRH as u8;

@@ -43,7 +43,7 @@ quiet_cmd_rdma_bindgen = BINDGEN $@
 	--allowlist-file '.*/include/linux/(rhashtable|irq_poll|dim|cgroup_rdma|if_link|pci-tph)\.h' \
 	--allowlist-type '(ifla_vf_.*|iphdr)' \
 	--allowlist-file '(.*/)?include/rdma_shims\.h' \
-	--default-non-copy-union-style manually_drop --with-derive-default --rust-target 1.85 \
+	--default-non-copy-union-style manually_drop --rust-target 1.85 \
 	-o $@ -- $(rdma-bindgen-clang-flags)
 $(obj)/src/rdma/bindings_generated.rs: $(src)/include/rdma_bindings.h $(src)/include/rdma_shims.h FORCE
 	$(call if_changed_dep,rdma_bindgen)

@@ -78,10 +78,10 @@ mod tests {
 
     /// The reason for a bundle, and an object that a context has in its list or has not.
     fn of(is_listed: bool, change: impl FnOnce(&mut Bundle)) -> Reason {
-        let mut bundle = Bundle::default();
+        let mut bundle = pin_init::zeroed();
         change(&mut bundle);
-        let mut object = bindings::ib_uobject::default();
-        let mut head = bindings::list_head::default();
+        let mut object: bindings::ib_uobject = pin_init::zeroed();
+        let mut head = pin_init::zeroed();
         let own = &raw mut object.list;
         object.list.next = if is_listed { &raw mut head } else { own };
         // SAFETY: Both are valid, and nobody else knows of them; only the header of the bundle is
@@ -98,9 +98,9 @@ mod tests {
     fn without_a_call_or_an_object_of_user_space_it_is_cleanup() {
         let mut bundle = Bundle {
             method_elm: ptr::dangling(),
-            ..Default::default()
+            ..pin_init::zeroed()
         };
-        let mut object = bindings::ib_uobject::default();
+        let mut object: bindings::ib_uobject = pin_init::zeroed();
         // SAFETY: Null is allowed, and the others are valid.
         let (no_call, no_object) = unsafe {
             (

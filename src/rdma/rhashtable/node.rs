@@ -70,7 +70,7 @@ impl<T> Node<T> {
 
         let header = bindings::rdma_rht_node {
             key: *key,
-            ..Default::default()
+            ..pin_init::zeroed()
         };
         // INVARIANT: A `KBox` is memory from `kmalloc()`; the one reference is the one returned.
         let node = KBox::pin_init(

@@ -8,8 +8,9 @@
 
 #![cfg(test)]
 
-// For the sources it is the crate `kernel` and the crate `rdma`.
+// For the sources it is the crates `kernel`, `pin_init` and `rdma`.
 extern crate self as kernel;
+extern crate self as pin_init;
 extern crate self as rdma;
 
 pub mod attr;
@@ -35,6 +36,8 @@ mod driver {
         pub mod rhashtable;
     }
 }
+
+pub use types::zeroed;
 
 pub use driver::rdma::{count, rhashtable};
 

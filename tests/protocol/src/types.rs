@@ -24,3 +24,8 @@ impl<T> Opaque<T> {
         self.0.get().cast()
     }
 }
+
+/// The value whose bytes are zeroes, which is also the default of what is asked for.
+pub fn zeroed<T: Default>() -> T {
+    T::default()
+}
