@@ -32,7 +32,7 @@ impl Condition {
 
     fn of(users: i32, is_chained: bool) -> Self {
         match (users, is_chained) {
-            // What has a user again is on its chain still.
+            // It may have got one while its PD is being freed.
             (1.., _) => Self::Live,
             (_, true) => Self::Parked,
             (_, false) => Self::Busy,

@@ -26,7 +26,9 @@
 //!   adds a user where there is one.
 //! - An entry is `Dead`, and out of the table, before its mutex is released. Whoever waited for
 //!   the mutex then starts again, and finds or inserts another entry.
-//! - `parked` and an entry's mutex are never held together, and `parked` over no command.
+//! - An entry that has an AH and no users is on `parked`, but while a freed PD's are tried again.
+//!   `parked` is taken with an entry's mutex held, never the other way round, and held over no
+//!   command.
 //!
 //! # Which order of memory accesses it rests on
 //!
@@ -183,7 +185,10 @@ impl AhCache {
                     return Ok(Some(user));
                 }
                 // Nobody uses the AH: it is parked.
-                None => Event::Reused,
+                None => {
+                    self.parked.lock().remove(entry);
+                    Event::Reused
+                }
             },
             State::Empty => Event::Created(self.create(cmds, entry, &mut state)?),
         };
@@ -234,9 +239,8 @@ impl AhCache {
         if !user.leave() || self.destroy(cmds, &entry, &mut state).is_ok() {
             return;
         }
-        // Until the caller is back its PD cannot be freed, so nobody misses the entry in between.
-        drop(state);
-        self.parked.lock().push(entry);
+        // Under the mutex, so that the next user finds it there.
+        self.parked.lock().push(entry.clone());
     }
 
     /// Destroys what is left of a protection domain without users, before it is freed.

@@ -3,7 +3,7 @@
 //! A list of nodes that needs no memory of its own.
 
 use super::NodeRef;
-use core::mem;
+use core::{mem, ptr};
 
 /// A node's place on a chain.
 pub(super) enum Link<T> {
@@ -46,6 +46,20 @@ impl<T> Chain<T> {
             self.top = below;
         }
         Some(node)
+    }
+
+    /// Takes `node` off the chain, if it is on this one. The others stay in their order.
+    pub fn remove(&mut self, node: &NodeRef<T>) {
+        let mut passed = Chain::new();
+        while let Some(top) = self.pop() {
+            if ptr::eq(&*top, &**node) {
+                break;
+            }
+            passed.push(top);
+        }
+        while let Some(top) = passed.pop() {
+            self.push(top);
+        }
     }
 }
 

@@ -145,6 +145,24 @@ fn the_end_of_the_table_frees_what_is_in_it() {
 }
 
 #[test]
+fn what_is_removed_leaves_the_others_on_the_chain() {
+    in_all_orders(|table| {
+        let nodes =
+            [1, 2, 3].map(|number| table.get_or_insert(&[number; KEY_WORDS], number).unwrap());
+        let mut chain = Chain::new();
+        for node in &nodes {
+            chain.push(node.clone());
+        }
+        chain.remove(&nodes[1]);
+        // It is on none any more.
+        chain.remove(&nodes[1]);
+        assert_eq!(chain.pop().map(|node| **node), Some(3));
+        assert_eq!(chain.pop().map(|node| **node), Some(1));
+        assert!(chain.pop().is_none());
+    });
+}
+
+#[test]
 fn a_chain_holds_a_node_once_and_gives_it_back() {
     in_all_orders(|table| {
         let first = table.get_or_insert(&KEY, 1).unwrap();

@@ -6,6 +6,7 @@
 //! with at most [`PREEMPTIONS`] switches from a thread that could have gone on are tried.
 
 use super::bench::{in_all_orders, in_orders_with, spawn, PD};
+use crate::{machine, prelude::*};
 use std::sync::atomic::Ordering::Relaxed;
 
 const PREEMPTIONS: usize = 4;
@@ -54,6 +55,22 @@ fn a_refused_destroy_is_made_up_for_when_the_pd_is_freed() {
         let other = spawn(bench, |bench| bench.use_once(PD).unwrap());
         bench.use_once(PD).unwrap();
         other.join().unwrap();
+        // What has no AH any more is not kept for its PD's end.
+        assert_eq!(machine::blocks(), bench.device.live());
+        bench.release_pd(PD).unwrap();
+    });
+    assert!(seen.reused.load(Relaxed) > 0);
+}
+
+#[test]
+fn a_parked_handle_that_is_reused_is_not_destroyed_with_its_pd() {
+    let seen = in_all_orders(|bench| {
+        bench.device.fail_destroy.set(1);
+        bench.use_once(PD).unwrap();
+        let other = spawn(bench, |bench| bench.use_once(PD).unwrap());
+        let freed = bench.release_pd(PD);
+        other.join().unwrap();
+        assert!(matches!(freed, Ok(()) | Err(EBUSY)));
         bench.release_pd(PD).unwrap();
     });
     assert!(seen.reused.load(Relaxed) > 0);
