@@ -3,7 +3,7 @@
 # What kernel-build-dir refuses, each in one line that says what to do. "headers", "release", "cache" and "source" are
 # its own.
 
-# What making takes at most, measured with the kernels of trixie-backports: see Documentation/kernel-build-dir.md.
+# What making takes, with room: the cloud kernel was measured (Documentation/kernel-build-dir.md).
 DISK_MIB=600
 JOB_MIB=900
 
