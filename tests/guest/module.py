@@ -23,6 +23,9 @@ def loaded(module="efa"):
 
 def load(**parameters):
     """Loads what is not loaded yet, the EFA driver with parameters."""
+    if not files():
+        # The machine has it installed.
+        tool("modprobe", "efa", *(f"{key}={value}" for key, value in parameters.items()))
     for path in files():
         if not loaded(name(path)) and not os.path.exists(f"/sys/module/{name(path)}"):
             words = [f"{key}={value}" for key, value in parameters.items()] if name(path) == "efa" else []

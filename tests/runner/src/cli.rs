@@ -58,7 +58,7 @@ pub struct RunArgs {
     pub json: Option<PathBuf>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestArgs {
     pub kernel: String,
     /// The driver whose results count.

@@ -8,6 +8,9 @@ use anyhow::{bail, Context, Result};
 
 use crate::manifest::Root;
 
+/// Where tests/package/lib/machine.sh mounts a machine.
+const USER_MACHINE: &str = "/mnt/root";
+
 /// A kernel that a guest can boot, and the module built for it.
 #[derive(Clone, Debug)]
 pub struct Kernel {
@@ -97,6 +100,30 @@ impl Env {
         Kernel::at(&item, &self.tree.join("build/stock"))
     }
 
+    /// The kernel of the machine on which the package is tried.
+    pub fn user_kernel(&self) -> Result<Kernel> {
+        let lib = Path::new(USER_MACHINE).join("usr/lib/modules");
+        let entries = fs::read_dir(&lib).with_context(|| format!("no {}", lib.display()))?;
+        let found = entries
+            .flatten()
+            .find(|entry| entry.path().join("build").exists());
+        let modules = found
+            .context("the machine has no kernel with headers")?
+            .path();
+        let release = modules
+            .file_name()
+            .context("a kernel without a name")?
+            .to_string_lossy();
+        Ok(Kernel {
+            image: Path::new(USER_MACHINE).join(format!("boot/vmlinuz-{release}")),
+            build: modules.join("build"),
+            efa_module: modules.join("updates/dkms/efa.ko.xz"),
+            release: release.into_owned(),
+            modules,
+            checks: false,
+        })
+    }
+
     /// The directory that becomes a guest's root.
     ///
     /// # Errors
@@ -106,6 +133,7 @@ impl Env {
         let directory = match root {
             Root::Debian14 => &self.guest_root,
             Root::Debian13 => &self.guest_root_13,
+            Root::User => Path::new(USER_MACHINE),
         };
         if !directory.exists() {
             bail!(

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{bail, Context, Result};
 use serde::Deserialize;
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// The machines tests ask for, by name.
@@ -74,6 +74,9 @@ pub enum Root {
     /// Debian 13, with the rdma-core that people have.
     #[serde(rename = "debian-13")]
     Debian13,
+    /// A Debian 13 machine as people have it, with its own kernel and our package.
+    #[serde(rename = "user")]
+    User,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -8,20 +8,26 @@ use anyhow::{bail, Context, Result};
 
 use crate::cli::Driver;
 use crate::env::{Env, Kernel};
+use crate::manifest::Root;
+use crate::vm::Boot;
 
 /// What the EFA driver needs loaded before it.
 const NEEDED: &[&str] = &["ib_uverbs"];
 
 /// Fills `job` for one boot: `guest/` (the programs), `documentation/` (whose commands are run),
 /// `modules/` (numbered in load order, the EFA driver last), `out/` (empty, for the guest to write
-/// to).
-pub fn stage(job: &Path, env: &Env, kernel: &Kernel, driver: Driver) -> Result<()> {
+/// to). A machine that brings its modules in its root gets none.
+pub fn stage(job: &Path, env: &Env, boot: &Boot) -> Result<()> {
     copy_tree(&env.tree.join("tests/guest"), &job.join("guest"))?;
     copy_tree(&env.tree.join("Documentation"), &job.join("documentation"))?;
     fs::create_dir_all(job.join("out"))?;
     let modules = job.join("modules");
     fs::create_dir_all(&modules)?;
-    for (index, source) in load_order(kernel, driver)?.iter().enumerate() {
+    let order = match boot.machine.root {
+        Root::User => vec![],
+        Root::Debian13 | Root::Debian14 => load_order(boot.kernel, boot.driver)?,
+    };
+    for (index, source) in order.iter().enumerate() {
         let name = source
             .file_name()
             .context("a module without a name")?

@@ -6,6 +6,7 @@ mod guest;
 mod kunit;
 mod lint;
 mod mutation;
+mod package;
 mod rdma_core;
 mod setup;
 mod soak;
@@ -103,6 +104,7 @@ fn run_all(context: &mut Context, known: &Known) -> Result<()> {
     run_guests(context, known);
     if ours {
         stock::run(context);
+        package::run(context, known);
     }
     Ok(())
 }

@@ -89,7 +89,7 @@ impl Vm {
     pub fn boot(env: &Env, boot: &Boot) -> Result<Self> {
         let dir = Scratch::new("efa-vm-")?;
         let job = dir.path().join("job");
-        stage::stage(&job, env, boot.kernel, boot.driver)?;
+        stage::stage(&job, env, boot)?;
         stage::add(&job.join("bench"), boot.files)?;
 
         let vefa = Vefa::start(&env.vefa, dir.path(), &boot.machine.devices)?;

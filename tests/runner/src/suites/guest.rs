@@ -13,7 +13,7 @@ use crate::cli::{Driver, Size};
 use crate::console::{alarm, CUT_HERE};
 use crate::env::Env;
 use crate::known::{differ, Known};
-use crate::manifest::GuestTest;
+use crate::manifest::{GuestTest, Root};
 use crate::report::{Difference, Measurement, Report, Status};
 use crate::vm::{Boot, Outcome, Vm};
 
@@ -22,11 +22,21 @@ type Results = BTreeMap<String, (Status, f64)>;
 
 /// The selected tests, those of one machine together.
 pub fn plan(context: &Context) -> Vec<GuestTest> {
+    plan_where(context, |root| root != Root::User)
+}
+
+/// Those of the machine on which the package is tried.
+pub fn plan_on_user_machine(context: &Context) -> Vec<GuestTest> {
+    plan_where(context, |root| root == Root::User)
+}
+
+fn plan_where(context: &Context, fits: impl Fn(Root) -> bool) -> Vec<GuestTest> {
     let mut tests: Vec<GuestTest> = context
         .manifest
         .test
         .iter()
         .filter(|test| context.selects(&test.name))
+        .filter(|test| fits(context.manifest.machine(&test.machine).root))
         .filter(|test| !test.full || context.args.size == Size::Full)
         .cloned()
         .collect();

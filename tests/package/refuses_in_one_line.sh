@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A machine that cannot build the module is told why in one line, by the dkms that a person runs or that apt runs for
+# a new kernel. A kernel that is none for the driver is passed over.
+
+# shellcheck source=tests/package/lib/machine.sh
+. "$(dirname "$0")/lib/machine.sh"
+
+# In a namespace of its own: another machine may be up.
+[ -n "${OWN_NAMESPACE:-}" ] || OWN_NAMESPACE=1 exec unshare --mount --propagation private "$0"
+
+new_machine
+version=$(versions | head -1)
+dpkg-deb -x "$EFA_DEBS/efa-rs-dkms_${version}_all.deb" "$MACHINE"
+on_machine dkms add "efa-rs/$version"
+output=/mnt/output headers=$MACHINE/usr/src/linux-headers-$RELEASE
+
+build() {
+    on_machine dkms build "efa-rs/$version" -k "$RELEASE" >$output 2>&1
+}
+
+refused() {
+    local status=0
+    build || status=$?
+    [ $status != 0 ] || flunk "built, though: $1"
+    one_error "$1" $output
+    [ -z "$(dkms_has)" ] || flunk "DKMS has: $(dkms_has)"
+}
+
+# From here on there is no metadata yet.
+mkdir /mnt/metadata
+lent[/var/cache/efa-rs]=/mnt/metadata
+
+mv "$MACHINE"/usr/src/linux-source-*.tar.xz /mnt/
+refused 'no /usr/src/linux-source-.*apt-get install linux-source'
+mv /mnt/linux-source-*.tar.xz "$MACHINE/usr/src/"
+
+printf 'MemAvailable: 102400 kB\nSwapFree: 0 kB\n' >/mnt/meminfo
+lent[/proc/meminfo]=/mnt/meminfo
+refused '100 MiB of memory are free'
+unset 'lent[/proc/meminfo]'
+
+mount -t tmpfs -o size=64m small /mnt/metadata
+refused '64 MiB of free space'
+umount /mnt/metadata
+
+other_rustc
+refused 'built with rustc .* is rustc 1.2.3 \(another\)'
+unset 'lent[/usr/bin/rustc]'
+
+for file in .config include/config/auto.conf; do
+    sed -i '/^CONFIG_RUST=/d' "$headers/$file"
+done
+status=0
+build || status=$?
+[ $status = 77 ] || flunk "DKMS does not pass over a kernel without Rust: $(cat $output)"

@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# An upgrade that cannot build leaves the module that is there; what is loaded stays, and a line says so; and in the
+# end the new module is there and nothing of the old one.
+
+# shellcheck source=tests/package/lib/machine.sh
+. "$(dirname "$0")/lib/machine.sh"
+
+old=$(versions | head -1) new=$(versions | tail -1)
+output=/mnt/output
+
+module_sum() {
+    on_machine sha256sum "$(of_module filename)"
+}
+
+before=$(module_sum)
+other_rustc
+! install "$new" >$output 2>&1 || flunk "the upgrade went well with another rustc"
+one_error 'built with rustc .* is rustc 1.2.3 \(another\)' $output
+grep -q "no module of version $new for $RELEASE .*stays" $output || flunk "nothing says that the old module stays"
+[ "$(module_sum)" = "$before" ] || flunk "the module is not the one that worked"
+[ "$(dkms_has | grep installed)" = "$old $RELEASE installed" ] || flunk "DKMS has: $(dkms_has)"
+
+# The kernel runs the old one.
+unset 'lent[/usr/bin/rustc]'
+mkdir -p "$MACHINE/sys/module/efa"
+of_module srcversion >"$MACHINE/sys/module/efa/srcversion"
+on_machine dpkg --configure --pending >$output 2>&1 || flunk "the second try: $(tail -n 5 $output)"
+grep -q 'the efa module that is loaded stays in use' $output || flunk "nothing says which module is in use"
+rm -r "$MACHINE/sys/module"
+[ "$(dkms_has)" = "$new $RELEASE installed" ] || flunk "DKMS has: $(dkms_has)"
+[ "$(of_module version)" = "$new" ] || flunk "the module's version is $(of_module version)"
+for left in "/usr/src/efa-rs-$old" /var/lib/efa-rs "/var/lib/dkms/efa-rs/$old"; do
+    [ ! -e "$MACHINE$left" ] || flunk "$left is left of the old version"
+done
