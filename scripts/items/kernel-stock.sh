@@ -7,7 +7,7 @@
 STOCK_LINES=200
 
 progress_stock() {
-    echo "$(step_log | wc -l) of about $STOCK_LINES lines of make, "
+    echo "$(wc -l <made/log) of about $STOCK_LINES lines of make, "
 }
 
 unpack_packages() {
@@ -24,34 +24,25 @@ unpack_packages() {
     "$TREE/scripts/in-root" depmod -b "$PWD/item/modules" "$release"
 }
 
-# The suffix after the upstream version, as Debian built it.
-local_version() {
-    echo "+${release#*+}"
-}
-
-configure() {
-    mkdir -p item/build
-    cp "$headers/.config" item/build/.config
-    kernel_make LOCALVERSION="$(local_version)" olddefconfig
-    # Debian names the same compiler by its longer name.
-    diff -I '^CONFIG_CC_VERSION_TEXT=' "$headers/.config" item/build/.config ||
-        fail "the source does not take Debian's configuration as it is: the build root's tools are not those of $release"
+# make_metadata: with the tool that a person's own machine makes it with.
+make_metadata() {
+    local made
+    mkdir -p made
+    : >made/log
+    made=$("$TREE/scripts/in-root" "$TREE/scripts/kernel-build-dir" --release "$release" \
+        --headers "$PWD/debian/usr/src/linux-headers-$release" --source "$(kernel_source_file src)" --cache "$PWD/made")
+    remove_tree item/build
+    mv "$made" item/build
+    finish_build
 }
 
 make_kernel_stock() {
-    local release headers
+    local release
     release=$(cat "$(kernel_source_file release)")
-    headers=debian/usr/src/linux-headers-$release
-    step 1 4 "unpacking of Debian's $release"
+    step 1 2 "unpacking of Debian's $release"
     unpack_packages
-    step 2 4 "Debian's configuration"
-    configure
-    step 3 4 "Rust metadata and tools for modules of $release" progress_stock
-    kernel_make LOCALVERSION="$(local_version)" prepare modules_prepare
-    cp "$headers/Module.symvers" "$headers/vmlinux" item/build/
-    step 4 4 "check of the release"
+    step 2 2 "Rust metadata and tools for modules of $release" progress_stock
+    make_metadata
     echo "$release" >item/release
-    cmp item/release item/build/include/config/kernel.release || fail "the build directory is not one of $release"
-    finish_build
     publish item
 }

@@ -53,7 +53,9 @@ item_inputs() {
     user-root) echo "$items/$1.sh" "$items/guest-root.packages" "$TREE/scripts/debian/efa-rs-dkms.depends" "$TREE/scripts/lib/debian-root.sh" ;;
     user-metadata) echo "$items/$1.sh" "$TREE"/scripts/lib/build-dir{,-maker}.sh ;;
     kernel-source) echo "$items/$1.sh" ;;
-    kernel-stock) echo "$items/$1.sh" "$TREE/scripts/lib/kernel.sh" ;;
+    kernel-stock)
+        echo "$items/$1.sh" "$TREE/scripts/kernel-build-dir" "$TREE"/scripts/lib/{kernel,build-dir,build-dir-maker}.sh
+        ;;
     kernel-test) echo "$items/$1.sh" "$TREE/scripts/lib/kernel.sh" "$TREE/scripts/kernel-test.config" ;;
     kernel-debug) echo "$items/$1.sh" "$TREE/scripts/lib/kernel.sh" "$TREE"/scripts/kernel-{test,debug}.config ;;
     esac
