@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{bail, Result};
 
-use super::{guest, Context};
+use super::{guest, rdma_core, Context};
 use crate::cli::TestArgs;
 use crate::known::Known;
 use crate::process;
@@ -25,7 +25,8 @@ pub fn run(context: &mut Context, known: &Known) {
     let selected = |name: &str| context.selects(&format!("{SUITE}{name}"));
     let (refusals, installation) = (selected(REFUSALS), selected(INSTALLATION));
     let last = LATER.iter().rposition(|name| selected(name));
-    let boots = !guest::plan_on_user_machine(context).is_empty();
+    let boots = context.may_select(&format!("{}.", rdma_core::ON_USER_MACHINE))
+        || !guest::plan_on_user_machine(context).is_empty();
     if refusals {
         step(context, REFUSALS);
     }
@@ -81,6 +82,7 @@ fn boot(context: &mut Context, known: &Known) {
     let tests = guest::plan_on_user_machine(&user);
     user.report.plan(tests.len());
     guest::run(&mut user, &tests, known);
+    rdma_core::run_on_user_machine(&mut user, known);
     context.report = user.report;
 }
 

@@ -55,6 +55,14 @@ const DEBIAN_13: Suite = Suite {
     machine: "debian-13",
 };
 
+/// The same version, from the package of the machine on which ours is tried.
+const USER: Suite = Suite {
+    name: ON_USER_MACHINE,
+    machine: "user",
+};
+/// What its results begin with.
+pub const ON_USER_MACHINE: &str = "stock.package.rdma-core";
+
 /// One case as the guest reports it.
 #[derive(Debug, Deserialize)]
 struct Case {
@@ -69,6 +77,10 @@ pub fn run(context: &mut Context, known: &Known) {
     if context.args.size == Size::Full {
         run_suite(context, known, &DEBIAN_13);
     }
+}
+
+pub fn run_on_user_machine(context: &mut Context, known: &Known) {
+    run_suite(context, known, &USER);
 }
 
 fn run_suite(context: &mut Context, known: &Known, suite: &Suite) {
