@@ -24,6 +24,16 @@ run_depmod() {
     depmod "${rules[@]}" "$release" || die "depmod failed for $release: see its message above"
 }
 
+# put_module FILE RELEASE: in one rename, so that there always is a whole one.
+put_module() {
+    local place=$root/lib/modules/$2/updates
+    mkdir -p "$place" "$root/etc/depmod.d"
+    cp "$1" "$place/efa.ko.new"
+    mv "$place/efa.ko.new" "$place/efa.ko"
+    depmod_rule >"$root$DEPMOD_RULE"
+    run_depmod "$2"
+}
+
 # is_ours FILE: whether a module is built from this project.
 is_ours() {
     [ "$(modinfo -F author "$1" 2>/dev/null)" = "The efa-rs authors" ]

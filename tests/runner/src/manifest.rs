@@ -44,6 +44,10 @@ pub struct Machine {
     /// Whose user space runs in it.
     #[serde(default)]
     pub root: Root,
+    /// Whether the kernel's modules are installed for modprobe, and ours beside them by `make install`; instead of the
+    /// list of those to load.
+    #[serde(default)]
+    pub installed: bool,
 }
 
 impl Machine {

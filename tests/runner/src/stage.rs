@@ -3,27 +3,36 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 
 use crate::cli::Driver;
 use crate::env::{Env, Kernel};
 use crate::manifest::Root;
+use crate::process;
 use crate::vm::Boot;
 
 /// What the EFA driver needs loaded before it.
 const NEEDED: &[&str] = &["ib_uverbs"];
+const INSTALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// Fills `job` for one boot: `guest/` (the programs), `documentation/` (whose commands are run),
 /// `modules/` (numbered in load order, the EFA driver last), `out/` (empty, for the guest to write
-/// to). A machine that brings its modules in its root gets none.
+/// to). A machine that brings its modules in its root gets none; one that has them installed gets
+/// `installed/`, the root of that installation.
 pub fn stage(job: &Path, env: &Env, boot: &Boot) -> Result<()> {
     copy_tree(&env.tree.join("tests/guest"), &job.join("guest"))?;
     copy_tree(&env.tree.join("Documentation"), &job.join("documentation"))?;
     fs::create_dir_all(job.join("out"))?;
     let modules = job.join("modules");
     fs::create_dir_all(&modules)?;
+    if boot.machine.installed {
+        install(env, boot.kernel, &job.join("installed"))?;
+    }
     let order = match boot.machine.root {
+        _ if boot.machine.installed => vec![],
         Root::User => vec![],
         Root::Debian13 | Root::Debian14 => load_order(boot.kernel, boot.driver)?,
     };
@@ -34,6 +43,29 @@ pub fn stage(job: &Path, env: &Env, boot: &Boot) -> Result<()> {
             .to_string_lossy();
         fs::copy(source, modules.join(format!("{index:02}-{name}")))
             .with_context(|| format!("cannot copy the module {}", source.display()))?;
+    }
+    Ok(())
+}
+
+/// Puts the kernel's modules below `root`, and ours as `make install` does.
+fn install(env: &Env, kernel: &Kernel, root: &Path) -> Result<()> {
+    copy_tree(
+        &kernel.modules,
+        &root.join("lib/modules").join(&kernel.release),
+    )?;
+    let script = "cd $1 && . scripts/lib/common.sh && . scripts/lib/installed.sh && root=$2 && put_module $3 $4";
+    let output = process::run(
+        Command::new("bash")
+            .args(["-euc", script, "bash"])
+            .args([&env.tree, root, &kernel.efa_module])
+            .arg(&kernel.release),
+        INSTALL_LIMIT,
+    )?;
+    if !output.success {
+        bail!(
+            "our module is not installed: {}",
+            process::last_line(&output.text)
+        );
     }
     Ok(())
 }
