@@ -56,9 +56,9 @@ kernel_make() {
 
 # unpack_source: what headers, host tools and Rust crates are made from; the rest is nine tenths of the tree. Host tools
 # are built with headers of this machine's architecture, and every kernel's system calls are compared with x86's. The
-# bindings are of two headers of drivers, too.
+# bindings are of two headers of drivers, too, and arm64's vDSO for 32-bit programs is finished by a tool of arm's.
 unpack_source() {
-    local wanted=(arch/arm64 arch/x86 drivers/android drivers/base include kernel lib rust scripts security
+    local wanted=(arch/arm/vdso arch/arm64 arch/x86 drivers/android drivers/base include kernel lib rust scripts security
         tools/arch/arm64 tools/arch/x86 tools/bpf/resolve_btfids tools/build tools/include tools/lib tools/objtool
         tools/scripts)
     mkdir "$tree"

@@ -14,7 +14,7 @@ BUILD_DIR=("$TREE/scripts/kernel-build-dir" --headers "$HEADERS" --source "$TARB
 # make_tarball: with a file in each place that the tool takes something from, and one that it leaves.
 make_tarball() {
     local source=$TOY/linux-source-7.3 place
-    for place in arch/{x86,arm64} drivers/{android,base,net} include kernel lib rust scripts security \
+    for place in arch/{arm/vdso,arm64,x86} drivers/{android,base,net} include kernel lib rust scripts security \
         tools/{arch/x86,arch/arm64,bpf/resolve_btfids,build,include,lib,objtool,scripts}; do
         mkdir -p "$source/$place"
         touch "$source/$place/toy.c"
