@@ -3,10 +3,6 @@
 # user-metadata: what scripts/kernel-build-dir makes on the machine user-root for its kernel, as it lies in
 # /var/cache/efa-rs there.
 
-progress_metadata() {
-    step_log | sed -n 's/^\[.*\] \([0-9]\/[0-9]\).*/\1, /p' | tail -n 1
-}
-
 make_user_metadata() {
     local release
     release=$(basename "$(dirname "$(echo "$(item_dir user-root)"/usr/lib/modules/*/build)")")

@@ -5,7 +5,7 @@
 TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 EFA_CACHE=${EFA_CACHE:-${HOME:-/root}/.cache/efa-rs}
 EFA_MIRROR=${EFA_MIRROR:-http://deb.debian.org}
-ITEMS="build-root guest-root guest-root-13 package-root user-root kernel-source kernel-stock kernel-test kernel-debug user-metadata"
+ITEMS="build-root guest-root guest-root-13 package-root user-root kernel-source kernel-stock kernel-test kernel-debug user-metadata arm64-root"
 
 # The exit status of a maker that has told the person what is wrong.
 # shellcheck disable=SC2034 # used by those who source this
@@ -52,6 +52,7 @@ item_inputs() {
     package-root) echo "$items/$1.sh" "$items/$1.packages" "$TREE/scripts/lib/debian-root.sh" ;;
     user-root) echo "$items/$1.sh" "$items/guest-root.packages" "$TREE/scripts/debian/efa-rs-dkms.depends" "$TREE/scripts/lib/debian-root.sh" ;;
     user-metadata) echo "$items/$1.sh" "$TREE"/scripts/lib/build-dir{,-maker}.sh ;;
+    arm64-root) echo "$items/$1.sh" "$items/$1.packages" "$TREE"/scripts/lib/build-dir{,-maker}.sh ;;
     kernel-source) echo "$items/$1.sh" ;;
     kernel-stock)
         echo "$items/$1.sh" "$TREE/scripts/kernel-build-dir" "$TREE"/scripts/lib/{kernel,build-dir,build-dir-maker}.sh
@@ -64,7 +65,7 @@ item_inputs() {
 # item_needs NAME: the items that must be there first.
 item_needs() {
     case $1 in
-    user-metadata) echo user-root ;;
+    user-metadata | arm64-root) echo user-root ;;
     kernel-source) echo build-root ;;
     kernel-*) echo build-root kernel-source ;;
     esac
@@ -77,7 +78,7 @@ item_key() {
     case $name in
     kernel-stock | kernel-test | kernel-debug) key=$(item_key kernel-source) ;;
     user-root) key=$(grep '^SUPPORTED=' "$TREE/scripts/lib/kdir.sh") ;;
-    user-metadata) key=$(item_key user-root) ;;
+    user-metadata | arm64-root) key=$(item_key user-root) ;;
     esac
     # shellcheck disable=SC2046 # the tree's path has no spaces (check_paths)
     { echo "$key"; sed -e '/^[[:space:]]*#/d' -e '/^[[:space:]]*$/d' $(item_inputs "$name"); } | sha256sum | cut -c1-12

@@ -19,7 +19,7 @@ main() {
             roots[$name]=$!
             continue
             ;;
-        user-metadata) [ -z "${roots[user-root]:-}" ] || wait "${roots[user-root]}" || continue ;;
+        user-metadata | arm64-root) [ -z "${roots[user-root]:-}" ] || wait "${roots[user-root]}" || continue ;;
         esac
         make_item "$name" || { status=1; break; }
     done

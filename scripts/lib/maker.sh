@@ -60,6 +60,11 @@ progress_packages() {
               else if (got) printf "%d files fetched, ", got }'
 }
 
+# How far kernel-build-dir is.
+progress_metadata() {
+    step_log | sed -n 's/^\[.*\] \([0-9]\/[0-9]\).*/\1, /p' | tail -n 1
+}
+
 # fail REASON: ends the item with one line.
 fail() {
     tell "error: $item: $*"

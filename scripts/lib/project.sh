@@ -83,7 +83,7 @@ runner() {
     [ -z "${JSON:-}" ] || json=(--json "$output/result.json")
     EFA_TREE=$TREE EFA_BUILD=$output EFA_KERNEL_DIR=$(item_dir "kernel-$kernel") \
         EFA_KERNEL_SOURCE=$(item_dir kernel-source)/src EFA_GUEST_ROOT=$(item_dir guest-root) EFA_GUEST_ROOT_13=$(item_dir guest-root-13) \
-        EFA_USER_ROOT=$(item_dir user-root) EFA_USER_METADATA=$(item_dir user-metadata) EFA_DEBS=$TREE/build/deb \
+        EFA_USER_ROOT=$(item_dir user-root) EFA_USER_METADATA=$(item_dir user-metadata) EFA_ARM64_ROOT=$(item_dir arm64-root) EFA_DEBS=$TREE/build/deb \
         EFA_STOCK_KERNEL_DIR=$(item_dir kernel-stock) EFA_VEFA=$(cargo_target)/debug/vefa \
         tied "$TREE/scripts/in-root" "$(cargo_target)/debug/runner" "$@" "${json[@]}" || status=$?
     [ $status -lt 128 ] || { say "error: a signal ended the run (exit status $status)"; return $status; }

@@ -6,9 +6,8 @@
 # shellcheck source=tests/package/lib/machine.sh
 . "$(dirname "$0")/lib/machine.sh"
 
-# In a namespace of its own: another machine may be up.
-[ -n "${OWN_NAMESPACE:-}" ] || OWN_NAMESPACE=1 exec unshare --mount --propagation private "$0"
-
+own_namespace
+# shellcheck disable=SC2119 # without a layer
 new_machine
 version=$(versions | head -1)
 dpkg-deb -x "$EFA_DEBS/efa-rs-dkms_${version}_all.deb" "$MACHINE"

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # A Debian 13 machine as people have it: the item user-root under a layer of its own, in memory. Sourced by the tests
-# of the packages, which the runner starts in the build root: EFA_USER_ROOT and EFA_USER_METADATA are the items,
-# EFA_DEBS has the packages.
+# of the packages, which the runner starts in the build root: EFA_USER_ROOT, EFA_USER_METADATA and EFA_ARM64_ROOT are
+# the items, EFA_DEBS has the packages.
 
 set -euo pipefail
+# shellcheck source=scripts/lib/layers.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib/layers.sh"
 MACHINE=/mnt/root
 RELEASE=$(basename "$(dirname "$(echo "$EFA_USER_ROOT"/usr/lib/modules/*/build)")")
 # An efa that the kernel's package could bring; Debian's does not.
@@ -18,18 +20,14 @@ flunk() {
     exit 1
 }
 
-# own_user_namespace: whether an ordinary user runs this, as root of a namespace (scripts/lib/namespace.sh).
-own_user_namespace() {
-    [ "$(awk '{ print $3 }' /proc/self/uid_map)" != 4294967295 ]
+# own_namespace: starts the test again in a mount namespace of its own, since another machine may be up.
+own_namespace() {
+    [ -n "${OWN_NAMESPACE:-}" ] || OWN_NAMESPACE=1 exec unshare --mount --propagation private "$0"
 }
 
-# new_machine: in this mount namespace, where no other is. Goes with the namespace.
+# new_machine LAYER...: in this mount namespace, where no other is, with LAYER over user-root. Goes with the namespace.
 new_machine() {
-    local options=lowerdir=$EFA_USER_ROOT,upperdir=/mnt/upper,workdir=/mnt/work
-    ! own_user_namespace || options+=,userxattr
-    mount -t tmpfs -o mode=755 machine /mnt
-    mkdir /mnt/{upper,work,root}
-    mount -t overlay -o "$options" machine "$MACHINE"
+    mount_layers /mnt "$@" "$EFA_USER_ROOT"
     cp "$EFA_DEBS"/efa-rs-dkms_*.deb "$MACHINE/root/"
 }
 

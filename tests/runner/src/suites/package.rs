@@ -14,8 +14,8 @@ use crate::process;
 use crate::report::{Report, Status};
 
 const SUITE: &str = "stock.package.";
-/// Needs no machine but its own.
-const REFUSALS: &str = "refuses_in_one_line";
+/// Each needs no machine but its own.
+const ALONE: [&str; 2] = ["refuses_in_one_line", "cross_builds_for_arm64"];
 /// Each needs what those before it did; the machine boots after the first.
 const INSTALLATION: &str = "installs_before_any_other_efa";
 const LATER: [&str; 2] = ["upgrade_keeps_what_worked", "removal_leaves_nothing"];
@@ -23,12 +23,13 @@ const LIMIT: Duration = Duration::from_secs(1800);
 
 pub fn run(context: &mut Context, known: &Known) {
     let selected = |name: &str| context.selects(&format!("{SUITE}{name}"));
-    let (refusals, installation) = (selected(REFUSALS), selected(INSTALLATION));
+    let alone: Vec<&str> = ALONE.into_iter().filter(|name| selected(name)).collect();
+    let installation = selected(INSTALLATION);
     let last = LATER.iter().rposition(|name| selected(name));
     let boots = context.may_select(&format!("{}.", rdma_core::ON_USER_MACHINE))
         || !guest::plan_on_user_machine(context).is_empty();
-    if refusals {
-        step(context, REFUSALS);
+    for name in alone {
+        step(context, name);
     }
     if boots || last.is_some() || installation {
         on_a_machine(context, known, boots, last.map_or(0, |last| last + 1));
