@@ -26,6 +26,10 @@ refused() {
     [ -z "$(dkms_has)" ] || flunk "DKMS has: $(dkms_has)"
 }
 
+mv "$MACHINE/usr/bin/bindgen" /mnt/
+refused 'does not build: .*bindgen.* not found'
+mv /mnt/bindgen "$MACHINE/usr/bin/"
+
 # From here on there is no metadata yet.
 mkdir /mnt/metadata
 lent[/var/cache/efa-rs]=/mnt/metadata

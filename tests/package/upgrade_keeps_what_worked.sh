@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# An upgrade that cannot build leaves the module that is there; what is loaded stays, and a line says so; and in the
-# end the new module is there and nothing of the old one.
+# A forced build or an upgrade that cannot build leaves the module that is there, and DKMS knows of it; what is loaded
+# stays, and a line says so; and in the end the new module is there and nothing of the old one.
 
 # shellcheck source=tests/package/lib/machine.sh
 . "$(dirname "$0")/lib/machine.sh"
@@ -15,6 +15,12 @@ module_sum() {
 
 before=$(module_sum)
 other_rustc
+! on_machine dkms build --force "efa-rs/$old" -k "$RELEASE" >$output 2>&1 || flunk "a forced build went well with another rustc"
+[ "$(dkms_has)" = "$old $RELEASE installed" ] || flunk "after a forced build that failed DKMS has: $(dkms_has)"
+[ "$(module_sum)" = "$before" ] || flunk "after a forced build that failed the module is not the one that worked"
+
+# What DKMS knew nothing of any more before the upgrade, it knows after it.
+dkms_forgets "$old" "$RELEASE"
 ! install "$new" >$output 2>&1 || flunk "the upgrade went well with another rustc"
 one_error 'built with rustc .* is rustc 1.2.3 \(another\)' $output
 grep -q "no module of version $new for $RELEASE .*stays" $output || flunk "nothing says that the old module stays"

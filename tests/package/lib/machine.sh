@@ -81,6 +81,11 @@ dkms_has() {
     on_machine dkms status | sed -n 's|^efa-rs/\([^,]*\), \([^,]*\), [^:]*: \([a-z]*\).*|\1 \2 \3|p'
 }
 
+# dkms_forgets VERSION KERNEL: that it has built this module, which is what remains of a forced build that is killed.
+dkms_forgets() {
+    rm -r "$MACHINE/var/lib/dkms/efa-rs/$1/$2"
+}
+
 # of_module FIELD: as modinfo says it of the module that modprobe would load.
 of_module() {
     on_machine modinfo -k "$RELEASE" -F "$1" efa
