@@ -4,7 +4,9 @@
 import os
 import socket
 import subprocess
+import tempfile
 
+import kmsg
 import main_job
 import module
 import pci
@@ -46,8 +48,47 @@ def five_threads_share_one_handle(test):
 def report_has_the_device_and_no_address(test):
     """efa-report gathers what a person needs to look into a problem, and nothing that is private."""
     socket.sethostname("a-private-name")
-    said = subprocess.run(["efa-report"], capture_output=True, text=True, check=True).stdout
-    for wanted in (f"hca_id:\t{test.function.rdma()}", test.function.address, modinfo("srcversion"), "ah_cache", os.uname().release):
+    kmsg.write("private.service: efa: a program's line")
+    said = report()
+    devinfo = subprocess.run(["ibv_devinfo"], capture_output=True, text=True, check=True).stdout
+    firmware = next(line.strip() for line in devinfo.splitlines() if "fw_ver" in line)
+    for wanted in (f"hca_id:\t{test.function.rdma()}", test.function.address, modinfo("srcversion"), "ah_cache", os.uname().release, firmware):
         assert wanted in said, f"{wanted} is not in the report"
-    for private in ("a-private-name", test.function.gid(), test.function.gid()[:19]):
+    for private in ("a-private-name", test.function.gid(), test.function.gid()[:19], "private.service", "Command line:"):
         assert private not in said, f"{private} is in the report"
+
+
+# What a kernel may say that is of use, and what of it nobody else is to know.
+PRIVATE = "private-word"
+LOG = f"""\
+[    0.000000] Command line: ds=nocloud;s=http://u:{PRIVATE}@host/ efa.x=1
+[    0.000000] Unknown kernel command line parameters "efa={PRIVATE}", will be passed to user space.
+[    1.000000] kvm: host DEBUGCTL {PRIVATE}
+[    2.000000] BUG: Bad page state in process {PRIVATE} two  pfn:12345
+[    2.000001] CPU: 1 UID: 0 PID: 77 Comm: {PRIVATE} Tainted: G           OE
+[    2.000002] CPU: 1 UID: 0 PID: 77 Comm: {PRIVATE} Not tainted 7.3.4
+[    2.000003] INFO: task {PRIVATE}:99 blocked for more than 120 seconds.
+[    3.000000] efa 0000:01:00.0: 6f1e0a1b-1111-2222-3333-444455556666 0x02efa00000000001 eni-0123456789abcdef0 10.1.2.3
+"""
+MASKED = (PRIVATE, "6f1e0a1b", "0x02efa0", "eni-0", "10.1.2.3")
+STAYS = ("Bad page state in process <process>  pfn:12345", "PID: 77 Comm: <process> Tainted", "INFO: task <process>:99 blocked", "efa 0000:01:00.0: <uuid")
+
+
+def report_masks_what_the_kernel_says(_test):
+    """Names of processes, and what identifies the machine, do not get into a report with the kernel's lines."""
+    with tempfile.TemporaryDirectory() as directory:
+        dmesg = f"{directory}/dmesg"
+        with open(dmesg, "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\ncat <<'LOG'\n{LOG}LOG\n")
+        os.chmod(dmesg, 0o755)
+        said = report(PATH=f"{directory}:{os.environ['PATH']}")
+    for wanted in STAYS:
+        assert wanted in said, f"{wanted} is not in the report"
+    for private in MASKED:
+        assert private not in said, f"{private} is in the report"
+
+
+def report(**environment):
+    return subprocess.run(
+        ["efa-report"], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+    ).stdout
