@@ -25,6 +25,13 @@ die() {
     exit 1
 }
 
+# usage TEXT [ARGUMENT...]: prints it for who asks for it; else it is what was expected.
+usage() {
+    local text="usage: $1"
+    [[ ${2:-} != -h && ${2:-} != --help ]] || { echo "$text"; exit; }
+    die "$text"
+}
+
 # Kernel builds take neither spaces nor colons in a path.
 check_paths() {
     local trouble="has a space or a colon in it, which kernel builds cannot take"

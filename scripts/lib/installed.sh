@@ -6,6 +6,14 @@
 # shellcheck disable=SC2034 # used by those who source this
 DEPMOD_RULE=/etc/depmod.d/efa-rs.conf
 
+# check_kmod: depmod tells modprobe what is there, and modinfo whose it is.
+check_kmod() {
+    local command
+    for command in depmod modinfo; do
+        command -v "$command" >/dev/null || die "there is no $command in PATH: apt-get install kmod"
+    done
+}
+
 # install_root: INSTALL_MOD_PATH, as an absolute path without a slash at its end; nothing for this machine.
 install_root() {
     [ -z "${INSTALL_MOD_PATH:-}" ] || realpath -m -- "$INSTALL_MOD_PATH" | sed 's|/$||'

@@ -22,9 +22,12 @@ expect_one_line "no test's name starts with 'cpus3\.field'" make test-debug T=cp
 expect_one_line "SOAK is a number of seconds, not '10m'" make soak SOAK=10m
 expect_one_line "there is no line 'nosuch'; there are ah_cached_pair .* module_size$" make bench B=nosuch
 expect_one_line "there is no line 'ah_growth'" make bench B=ah_growth
-expect_one_line 'usage: scripts/run' scripts/run --help
-expect_one_line 'usage: scripts/module' scripts/module --help
-expect_one_line 'usage: scripts/soak' scripts/soak --help
+for script in bench deb in-root install kernel-build-dir module path remove run setup soak test uninstall; do
+    expect_one_line "usage: scripts/$script" "scripts/$script" --nosuch
+    said=$("scripts/$script" --help 2>&1) || flunk "scripts/$script --help fails"
+    [[ $said = "usage: scripts/$script"* && $(wc -l <<<"$said") = 1 ]] || flunk "scripts/$script --help says: $said"
+done
+expect_one_line 'usage: scripts/in-root' scripts/in-root --in
 expect_one_line "there is no item 'kernel'" scripts/setup kernel
 EFA_CACHE="$TOY/a b" expect_one_line 'has a space or a colon .*: set EFA_CACHE' make
 mkdir "$TOY/a tree"

@@ -31,7 +31,7 @@ without() {
 }
 
 auto=include/config/auto.conf
-expect_one_line 'usage: scripts/kernel-build-dir' "${BUILD_DIR[@]}" --help
+expect_one_line 'usage: scripts/kernel-build-dir' "${BUILD_DIR[@]}" --nosuch
 expect_one_line 'there is no /.*: install .*linux-headers-7.3.1' "$TREE/scripts/kernel-build-dir" --release 7.3.1
 expect_one_line 'is of Linux 7.3.9.*, not of 7.3.1' "${BUILD_DIR[@]}" --release 7.3.1
 without .config 'not a configured kernel build directory'

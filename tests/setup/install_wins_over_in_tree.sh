@@ -37,6 +37,13 @@ taken() {
     realpath "$(modinfo -b "$root/" -k "$RELEASE" -F filename efa)"
 }
 
+# A machine without kmod.
+mkdir "$TOY/commands"
+cp -rs /usr/bin/. /usr/sbin/. "$TOY/commands"
+rm "$TOY/commands"/{depmod,modinfo}
+PATH=$TOY/commands expect_one_line 'no depmod in PATH: apt-get install kmod' install
+PATH=$TOY/commands expect_one_line 'no depmod in PATH' make --no-print-directory uninstall INSTALL_MOD_PATH="$root"
+
 expect_one_line 'make install takes KDIR=DIRECTORY' make --no-print-directory install INSTALL_MOD_PATH="$root"
 expect_one_line "KDIR=$TOY/none is not a directory" make --no-print-directory install KDIR="$TOY/none" INSTALL_MOD_PATH="$root"
 echo CONFIG_INFINIBAND_EFA=y >>"$kdir/include/config/auto.conf"
