@@ -10,7 +10,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use vefa_server::device::Device;
-use vefa_server::options::{parse, Command, Serve, USAGE};
+use vefa_server::options::{parse, Command, Serve, USAGE, VERSION};
 use vefa_server::server::Server;
 use vefa_server::slot::Slot;
 use vefa_server::socket::Listener;
@@ -29,6 +29,7 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     match parse(std::env::args_os().skip(1))? {
         Command::Help => say(USAGE),
+        Command::Version => say(VERSION),
         Command::Control(options) => say(&ctl::run(&options)?),
         Command::Serve(options) => serve(&options)?,
     }

@@ -12,6 +12,7 @@ vefa: a virtual EFA device that QEMU attaches over vfio-user
 
 usage: vefa DEVICE [--device DEVICE]...
        vefa ctl --control PATH [--json] OP [KEY=VALUE]...
+       vefa --version
 
 A DEVICE is: --socket PATH --control PATH [--config FILE] [--set KEY=VALUE]...
 
@@ -22,8 +23,12 @@ A DEVICE is: --socket PATH --control PATH [--config FILE] [--set KEY=VALUE]...
   --set KEY=VALUE   one key of it; may be given several times
   --json            print the answer as it came
 
-Documentation/vefa.md has the keys, the operations and a QEMU command line.
+vefa.md has the keys, the operations and a QEMU command line. It is in
+Documentation/ of the source, or in /usr/share/doc/vefa.
 ";
+
+/// What `vefa --version` prints.
+pub const VERSION: &str = concat!("vefa ", env!("CARGO_PKG_VERSION"), "\n");
 
 /// What the program was asked to do.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +37,7 @@ pub enum Command {
     Serve(Vec<Serve>),
     Control(Control),
     Help,
+    Version,
 }
 
 /// A device to serve.
@@ -81,6 +87,7 @@ fn parse_serve(mut parser: Parser) -> Result<Command> {
             Arg::Long("config") => device.config = Some(parser.value()?.into()),
             Arg::Long("set") => device.set.push(parser.value()?.string()?),
             Arg::Long("help") | Arg::Short('h') => return Ok(Command::Help),
+            Arg::Long("version") | Arg::Short('V') => return Ok(Command::Version),
             _ => return Err(argument.unexpected().into()),
         }
     }

@@ -39,6 +39,14 @@ fn stderr_line(output: &Output) -> String {
 }
 
 #[test]
+fn version_is_that_of_the_package() {
+    let output = vefa(&["--version"]);
+    assert!(output.status.success());
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(output.stdout, format!("vefa {version}\n").into_bytes());
+}
+
+#[test]
 fn sigterm_ends_it_with_a_report_and_without_its_sockets() {
     let dir = tempfile::tempdir().unwrap();
     let (mut child, mut lines) = serve(dir.path());
