@@ -4,6 +4,17 @@
 # that are supported stand in kdir.sh.
 
 DEBS=$TREE/build/deb
+# What the packages are made from.
+SOURCES=(Kbuild Kconfig COPYING src include scripts tests Documentation)
+# For the steps of progress.sh.
+# shellcheck disable=SC2034
+item=deb log=$DEBS/log
+
+# git_here ARGUMENT...: git, where the tree is a repository's own, and not one that was unpacked within another's.
+git_here() {
+    [ -e "$TREE/.git" ] || return 1
+    git --no-optional-locks -C "$TREE" "$@"
+}
 
 # The one place where the version stands.
 tree_version() {
@@ -12,7 +23,41 @@ tree_version() {
 
 # tree_time: of the last commit; where there is no git, when the version last changed.
 tree_time() {
-    git -C "$TREE" log -1 --format=%ct 2>/dev/null || stat -c %Y "$TREE/src/shims/module.c"
+    git_here log -1 --format=%ct 2>/dev/null || stat -c %Y "$TREE/src/shims/module.c"
+}
+
+# changed: whether the packages are made of something else than the commit.
+changed() {
+    [ -n "$(git_here status --porcelain -- "${SOURCES[@]}" 2>/dev/null)" ]
+}
+
+# package_version: the tree's, with the time of its commit, so that a later one is an upgrade, and the commit.
+package_version() {
+    local version commit
+    version=$(tree_version)
+    if commit=$(git_here rev-parse HEAD 2>/dev/null); then
+        [ "$(git_here rev-parse --quiet --verify "refs/tags/v$version^{commit}")" = "$commit" ] ||
+            version+=+git$(date -ud "@$(tree_time)" +%Y%m%d.%H%M%S).${commit:0:7}
+        ! changed || version+=.dirty
+    elif [ -e "$TREE/.git" ]; then
+        say "note: git does not tell the commit, so the version of the packages does not: $(git_here rev-parse HEAD 2>&1 | head -n 1)"
+    fi
+    echo "$version"
+}
+
+# changelog VERSION
+changelog() {
+    local origin
+    origin="commit $(git_here rev-parse HEAD 2>/dev/null)" ||
+        origin="a tree without git"
+    ! changed || origin+=", with changes"
+    cat <<CHANGELOG
+efa-rs ($1) trixie; urgency=medium
+
+  * Built from $origin.
+
+ -- $(sed -n 's/^Maintainer: //p' "$TREE/scripts/debian/control")  $(date -uRd "@$(tree_time)")
+CHANGELOG
 }
 
 in_package_root() {
@@ -24,19 +69,31 @@ in_package_root() {
 copy_source() {
     rm -rf "$DEBS/source"
     mkdir -p "$DEBS/source"
-    tar -C "$TREE" --exclude-vcs-ignores -c Kbuild Kconfig COPYING src include scripts tests Documentation |
+    tar -C "$TREE" --exclude-vcs-ignores -c "${SOURCES[@]}" |
         tar -C "$DEBS/source" -x
     cp -r "$TREE/scripts/debian" "$DEBS/source/debian"
     find "$DEBS/source/debian" -type f -exec sed -i "s/@VERSION@/$1/g; s/@SUPPORTED@/$SUPPORTED/g" {} +
     [ "$1" = "$(tree_version)" ] ||
         sed -i "s/^MODULE_VERSION(.*/MODULE_VERSION(\"$1\");/" "$DEBS/source/src/shims/module.c"
-    cat >"$DEBS/source/debian/changelog" <<CHANGELOG
-efa-rs ($1) trixie; urgency=medium
+    changelog "$1" >"$DEBS/source/debian/changelog"
+}
 
-  * Built from the tree.
+# begin_debs: without those of an earlier build.
+begin_debs() {
+    mkdir -p "$DEBS"
+    rm -f "$DEBS"/*.deb
+    : >"$log"
+    trap end_step EXIT
+}
 
- -- $(sed -n 's/^Maintainer: //p' "$TREE/scripts/debian/control")  $(date -uRd "@$(tree_time)")
-CHANGELOG
+# deb_step N OF WHAT [DETAIL]
+deb_step() {
+    step "$@" 3>&2
+}
+
+# How far cargo is.
+progress_cargo() {
+    step_log | sed -n 's/^ *Compiling \([^ ]*\).*/compiling \1, /p' | tail -n 1
 }
 
 # fetch_crates: the network is asked only for those that are not in the cache.
@@ -48,18 +105,18 @@ fetch_crates() {
 
 # make_debs WHICH VERSION: WHICH is binary (all packages), or all (the module's alone, which depends on no machine).
 make_debs() {
-    local log=$DEBS/log
-    mkdir -p "$DEBS"
     copy_source "$2"
     [ "$1" = all ] || fetch_crates
     in_package_root env -C "$DEBS/source" DEB_BUILD_OPTIONS=noautodbgsym SOURCE_DATE_EPOCH="$(tree_time)" \
-        dpkg-buildpackage --build="$1" --no-sign >"$log" 2>&1 ||
-        { tail -n 20 "$log" >&2; die "no packages (the log is build/deb/log)"; }
+        dpkg-buildpackage --build="$1" --no-sign >>"$log" 2>&1 ||
+        { end_step; tail -n 20 "$log" >&2; die "no packages (the log is build/deb/log)"; }
     rm -rf "$DEBS/source" "$DEBS"/*.changes "$DEBS"/*.buildinfo
 }
 
 # check_debs FILE...: by lintian.
 check_debs() {
-    in_package_root lintian --no-cfg --fail-on error,warning --display-info --allow-root "$@" >&2 ||
-        die "lintian complains of the packages"
+    local found
+    found=$(in_package_root lintian --no-cfg --fail-on error,warning --display-info --allow-root "$@" 2>&1) ||
+        { end_step; say "$found"; die "lintian complains of the packages"; }
+    say "${found:-lintian has nothing to say}"
 }

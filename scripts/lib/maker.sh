@@ -8,47 +8,14 @@
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=scripts/lib/progress.sh
+. "$(dirname "$0")/progress.sh"
 # shellcheck source=scripts/lib/debian-root.sh
 . "$(dirname "$0")/debian-root.sh"
 # shellcheck source=scripts/lib/kernel.sh
 . "$(dirname "$0")/kernel.sh"
 
 item=$1 work=$2 target=$3 log=$4
-PROGRESS_SECONDS=${EFA_PROGRESS_SECONDS:-10}
-
-# tell TEXT: to the person; standard error is the item's log.
-tell() {
-    printf '%s\n' "$*" >&3
-}
-
-# step N OF WHAT [DETAIL]: names the step that starts now. While it runs, a line now and then says how long it has
-# taken, and what the function DETAIL prints of how far it is.
-step() {
-    end_step
-    local label="[$item] $1/$2" detail=${4:-true}
-    tell "$label $3"
-    [ "${EFA_SETUP_STOP_AT:-}" != "$item:$1" ] || sleep infinity
-    step_log_start=$(wc -l <"$log")
-    (
-        started=$SECONDS
-        while sleep "$PROGRESS_SECONDS"; do
-            tell "$label: $("$detail")$(elapsed $((SECONDS - started)))"
-        done
-    ) 2>/dev/null &
-    reporter=$!
-}
-
-end_step() {
-    [ -n "${reporter:-}" ] || return 0
-    kill "$reporter" 2>/dev/null || true
-    wait "$reporter" 2>/dev/null || true
-    reporter=
-}
-
-# The log since the step began.
-step_log() {
-    tail -n "+$((step_log_start + 1))" "$log"
-}
 
 # How far apt and dpkg are: each package is unpacked and set up.
 progress_packages() {

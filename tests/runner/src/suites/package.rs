@@ -15,7 +15,11 @@ use crate::report::{Report, Status};
 
 const SUITE: &str = "stock.package.";
 /// Each needs no machine but its own.
-const ALONE: [&str; 2] = ["refuses_in_one_line", "cross_builds_for_arm64"];
+const ALONE: [&str; 3] = [
+    "version_names_the_commit",
+    "refuses_in_one_line",
+    "cross_builds_for_arm64",
+];
 /// Each needs what those before it did; the machine boots after the first.
 const INSTALLATION: &str = "installs_before_any_other_efa";
 const LATER: [&str; 2] = ["upgrade_keeps_what_worked", "removal_leaves_nothing"];
