@@ -35,7 +35,8 @@ drop_machine() {
     umount --recursive /mnt
 }
 
-# on_machine COMMAND...: as its root user. The machine's own /sys is empty, so no module is loaded there.
+# on_machine COMMAND...: as its root user. The machine's own /sys is empty, so no module is loaded there. The item is
+# shown read-only: a purge would empty it for all.
 on_machine() {
     local place places=()
     for place in "${!lent[@]}"; do
@@ -51,6 +52,7 @@ on_machine() {
         while [ "$1" != -- ]; do
             [ ! -d "$1" ] || mkdir -p "$2"
             mount --bind "$1" "$2"
+            [ "$1" != "$EFA_USER_METADATA" ] || mount -o remount,bind,ro "$2"
             shift 2
         done
         shift
