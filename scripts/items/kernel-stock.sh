@@ -7,7 +7,7 @@
 STOCK_LINES=200
 
 progress_stock() {
-    echo "$(wc -l <made/log) of about $STOCK_LINES lines of make, "
+    echo "$(cat made/log 2>/dev/null | wc -l) of about $STOCK_LINES lines of make, "
 }
 
 unpack_packages() {
@@ -27,8 +27,6 @@ unpack_packages() {
 # make_metadata: with the tool that a person's own machine makes it with.
 make_metadata() {
     local made
-    mkdir -p made
-    : >made/log
     made=$("$TREE/scripts/in-root" "$TREE/scripts/kernel-build-dir" --release "$release" \
         --headers "$PWD/debian/usr/src/linux-headers-$release" --source "$(kernel_source_file src)" --cache "$PWD/made")
     remove_tree item/build

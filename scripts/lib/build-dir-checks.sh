@@ -7,6 +7,8 @@
 # were enough for (Documentation/kernel-build-dir.md).
 DISK_MIB=600
 JOB_MIB=1000
+# In a cache that this tool has made.
+MARK=.kernel-build-dir
 
 # check_headers: of every kernel, also of one that is in the cache.
 check_headers() {
@@ -18,6 +20,7 @@ check_headers() {
     local found
     found=$(cat "$headers/include/config/kernel.release")
     [ "$found" = "${release:=$found}" ] || die "$headers is of Linux $found, not of $release: give the headers of $release"
+    [[ $release =~ ^[A-Za-z0-9._+~-]+$ ]] || die "the kernel in $headers has a name that none has: '$release'"
     [ -s "$headers/Module.symvers" ] ||
         die "$headers has no symbol table (Module.symvers): install the kernel's headers again, or build the kernel it is of"
     check_rustc
@@ -41,8 +44,7 @@ check_machine() {
         die "the kernel in $headers was compiled by $(kernel_compiler), not gcc: use the kernel's own build directory"
     check_tools
     check_source
-    check_disk
-    check_memory
+    check_cache
 }
 
 # libc_package: what programs for the kernel's machines are linked with. The kernel's configuration says that they can be.
@@ -75,8 +77,19 @@ missing_packages() {
     echo 'int main(void) { return 0; }' | "$(kernel_compiler)" -x c - -o /dev/null 2>/dev/null || libc_package
 }
 
+# check_temporary: compilers write there, and say something else where they cannot.
+check_temporary() {
+    local file
+    if ! file=$(mktemp 2>/dev/null) || ! head -c 1M /dev/zero 2>/dev/null >"$file"; then
+        rm -f "$file"
+        die "cannot write to ${TMPDIR:-/tmp}: free some of it, or set TMPDIR to another directory"
+    fi
+    rm "$file"
+}
+
 check_tools() {
     local missing wanted found
+    check_temporary
     missing=$(missing_packages | sort -u | paste -sd' ')
     [ -z "$missing" ] || die "to make Rust metadata for $release this machine lacks: $missing (apt-get install $missing)"
     wanted=$(kernel_config GCC_VERSION)
@@ -98,9 +111,16 @@ check_source() {
         die "$source is of linux $source_version, and the headers of $release are of $headers_version: apt-get install linux-source-$SUPPORTED=$headers_version, or upgrade the kernel and its headers to $source_version"
 }
 
-check_disk() {
+# check_cache: is a directory of this tool's own, which removes what is no longer of use there.
+check_cache() {
     mkdir -p "$cache" 2>/dev/null || true
     [ -w "$cache" ] || die "cannot write to $cache: run as root, or give another directory with --cache"
+    [[ -e $cache/$MARK || -z $(ls -A "$cache") ]] ||
+        die "$cache has something else in it: give an empty directory with --cache, or one that this tool has made"
+    : >"$cache/$MARK"
+}
+
+check_disk() {
     local free
     free=$(df -Pm "$cache" | awk 'NR == 2 { print $4 }')
     [ "$free" -ge "$DISK_MIB" ] || die "$cache has $free MiB of free space, and Rust metadata for $release needs $DISK_MIB: free some, or give another directory with --cache"

@@ -3,6 +3,11 @@
 # How kernel-build-dir makes a build directory with Rust metadata: in $cache/partial, under a lock, renamed into place
 # when it is whole. "headers", "release", "cache", "source" and "directory" are its own.
 
+# is_key NAME: whether it is one that build_dir gives a directory.
+is_key() {
+    [[ ${1##*/} =~ ^[0-9a-f]{12}$ ]]
+}
+
 tell() {
     say "[$release] $*"
 }
@@ -16,7 +21,7 @@ fail() {
 failed_log() {
     local first
     first=$(grep -n -m1 -E 'error[:[]|\*\*\* ' "$log" | cut -d: -f1) || true
-    say "error: no Rust metadata for $release: $1; from $log:"
+    say "error: no Rust metadata for $release: $1: $(sed -n "${first:-\$}p" "$log" | cut -c1-300); from $log:"
     if [ -n "$first" ]; then
         sed -n "$first,$((first + 14))p" "$log"
     else
@@ -125,17 +130,25 @@ publish() {
     sync -f "$work"
     mv -T "$work" "$directory"
     for older in "$cache/$release"/*; do
-        [ "$older" = "$directory" ] || rm -rf --one-file-system -- "$older"
+        [ "$older" = "$directory" ] || ! is_key "$older" || rm -rf --one-file-system -- "$older"
     done
 }
 
 # drop_removed: what was made for headers that are no longer installed.
 drop_removed() {
-    local of
+    local of made
     for of in "$cache"/*/*/headers; do
-        [ -f "$of" ] || continue
-        [ -d "$(cat "$of")" ] || rm -rf --one-file-system -- "$(dirname "$(dirname "$of")")"
+        made=$(dirname "$of")
+        if [[ -f $of && ! -d $(cat "$of") ]] && is_key "$made"; then
+            rm -rf --one-file-system -- "$made"
+            rmdir --ignore-fail-on-non-empty "$(dirname "$made")"
+        fi
     done
+}
+
+# drop_half: also at exit, where nothing of what is local is left.
+drop_half() {
+    rm -rf --one-file-system -- "$half"
 }
 
 make_build_dir() {
@@ -144,9 +157,13 @@ make_build_dir() {
     flock -n 9 || { tell "waiting for another run, which holds $cache/lock"; flock 9; }
     if [ ! -d "$directory" ]; then
         drop_removed
-        rm -rf --one-file-system -- "$work"
-        # shellcheck disable=SC2064 # of now: what this is called in is gone at exit
-        trap "rm -rf --one-file-system -- '$work'" EXIT
+        half=$work
+        drop_half
+        check_disk
+        check_memory
+        trap drop_half EXIT
+        set -E
+        trap 'fail "${BASH_COMMAND%% *} failed; see above"' ERR
         mkdir "$work"
         : >"$log"
         jobs=$(jobs_for_memory) tree=$work/source

@@ -68,10 +68,12 @@ source_of_headers() {
 }
 
 # build_dir: where what is made for this kernel is kept. The name changes with the kernel's build and with how it is
-# made. The version of the source is that of the headers (check_source), which utsversion.h has.
+# made. The version of a packaged source is that of the headers (check_source), which utsversion.h has; of another one
+# nothing is known but where it is.
 build_dir() {
     local key
     key=$({
+        [[ -z $source || -n $(package_version "$source") ]] || realpath -m -- "$source"
         cat "$headers/.config" "$headers/Module.symvers" "$headers/include/generated/utsversion.h"
         sed -e '/^[[:space:]]*#/d' "$TREE"/scripts/lib/build-dir{,-maker}.sh
     } | sha256sum | cut -c1-12)

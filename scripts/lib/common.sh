@@ -2,6 +2,8 @@
 # shellcheck shell=bash
 # Where things are, messages, and the key of an item. Sourced by every script here.
 
+# With it cd says where it goes.
+unset CDPATH
 TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 EFA_CACHE=${EFA_CACHE:-${HOME:-/root}/.cache/efa-rs}
 EFA_MIRROR=${EFA_MIRROR:-http://deb.debian.org}

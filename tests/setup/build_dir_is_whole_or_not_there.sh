@@ -57,3 +57,26 @@ grep -q '^error: .*; from .*/log:' "$TOY/log" || flunk "a broken make was told a
 grep -q '^    the toy is broken' "$TOY/log" || flunk "what make said is not told: $(cat "$TOY/log")"
 [ ! -e "$BUILD_DIRS/partial" ] || flunk "a failed run left its half"
 [ -f "$before/rust/libkernel.rmeta" ] || flunk "a failed run took away what worked before"
+
+# A cache is the tool's own, or it is not touched.
+foreign=$TOY/foreign
+mkdir -p "$foreign/partial" "$foreign/project/http" "$foreign/project/000000000000"
+echo mine | tee "$foreign/log" "$foreign/partial/data" "$foreign/project/http/headers" >"$foreign/project/000000000000/headers"
+expect_one_line "$foreign has something else in it: give an empty directory" "${BUILD_DIR[@]}" --cache "$foreign"
+[ "$(cat "$foreign/log" "$foreign/partial/data" "$foreign/project/http/headers" "$foreign/project/000000000000/headers" | sort | uniq -c | xargs)" = "4 mine" ] ||
+    flunk "what else was there is not what it was"
+expect_one_line "give another one than '$TOY/a'b'" "${BUILD_DIR[@]}" --cache "$TOY/a'b"
+
+# What a killed run left is no reason to refuse: it goes before the space is looked at.
+rm "$TOY/broken"
+mkdir "$BUILD_DIRS/partial"
+touch "$BUILD_DIRS/partial/left"
+CDPATH=. "${BUILD_DIR[@]}" >"$TOY/out" 2>"$TOY/log" || flunk "beside what a killed run left it failed: $(cat "$TOY/log")"
+[ ! -e "$BUILD_DIRS/partial" ] || flunk "what a killed run left is still there"
+
+# A source that no package brought is not taken for one that was brought.
+other=$TOY/other.tar.xz
+cp "$TARBALL" "$other"
+[ "$("${BUILD_DIR[@]}" --source "$other" 2>"$TOY/log")" != "$(cat "$TOY/out")" ] || flunk "what was made of another source was taken"
+
+expect_one_line 'cannot write to /nonexistent' env TMPDIR=/nonexistent "${BUILD_DIR[@]}" --source "$TARBALL" --cache "$TOY/empty"
