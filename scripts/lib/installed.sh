@@ -6,8 +6,9 @@
 # shellcheck disable=SC2034 # used by those who source this
 DEPMOD_RULE=/etc/depmod.d/efa-rs.conf
 
-# check_kmod: depmod tells modprobe what is there, and modinfo whose it is.
+# check_kmod: depmod tells modprobe what is there, and modinfo whose it is. A plain su leaves them out of PATH.
 check_kmod() {
+    PATH+=:/usr/sbin:/sbin
     local command
     for command in depmod modinfo; do
         command -v "$command" >/dev/null || die "there is no $command in PATH: apt-get install kmod"
@@ -36,7 +37,7 @@ run_depmod() {
 put_module() {
     local place=$root/lib/modules/$2/updates
     mkdir -p "$place" "$root/etc/depmod.d"
-    cp "$1" "$place/efa.ko.new"
+    cp "$1" "$place/efa.ko.new" || { rm -f "$place/efa.ko.new"; die "cannot write to $place: see above; nothing has changed"; }
     mv "$place/efa.ko.new" "$place/efa.ko"
     depmod_rule >"$root$DEPMOD_RULE"
     run_depmod "$2"

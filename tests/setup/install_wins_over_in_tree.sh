@@ -38,11 +38,12 @@ taken() {
 }
 
 # A machine without kmod.
-mkdir "$TOY/commands"
-cp -rs /usr/bin/. /usr/sbin/. "$TOY/commands"
-rm "$TOY/commands"/{depmod,modinfo}
-PATH=$TOY/commands expect_one_line 'no depmod in PATH: apt-get install kmod' install
-PATH=$TOY/commands expect_one_line 'no depmod in PATH' make --no-print-directory uninstall INSTALL_MOD_PATH="$root"
+mount -t tmpfs nothing /usr/sbin
+trap 'umount /usr/sbin; clean_up' EXIT
+expect_one_line 'no depmod in PATH: apt-get install kmod' install
+expect_one_line 'no depmod in PATH' make --no-print-directory uninstall INSTALL_MOD_PATH="$root"
+umount /usr/sbin
+trap clean_up EXIT
 
 expect_one_line 'make install takes KDIR=DIRECTORY' make --no-print-directory install INSTALL_MOD_PATH="$root"
 expect_one_line "KDIR=$TOY/none is not a directory" make --no-print-directory install KDIR="$TOY/none" INSTALL_MOD_PATH="$root"
@@ -53,6 +54,9 @@ expect_one_line 'there is no .*/lib/modules/7.3.9.*: .* not installed there' ins
 toy_module "$in_tree" 'Amazon.com, Inc. or its affiliates'
 toy_module "$modules/updates/efa.ko" 'somebody else'
 expect_one_line 'updates/efa.ko is another driver: move it' install
+mv "$modules/updates/efa.ko" "$modules/updates/efa.ko.zst"
+expect_one_line 'updates/efa.ko.zst is another driver: move it' install
+mv "$modules/updates/efa.ko.zst" "$modules/updates/efa.ko"
 mkdir "$modules/updates/dkms"
 mv "$modules/updates/efa.ko" "$modules/updates/dkms/"
 expect_one_line 'DKMS has installed .*/updates/dkms/efa.ko: ' install
@@ -70,6 +74,7 @@ cmp "$kdir/built.ko" "$modules/updates/efa.ko" || flunk "what was built is not w
 [ "$(taken)" = "$modules/updates/efa.ko" ] || flunk "modprobe takes $(taken)"
 install >"$TOY/log" 2>&1 || flunk "make install over itself failed: $(cat "$TOY/log")"
 
-make uninstall INSTALL_MOD_PATH="$root" >"$TOY/log" 2>&1 || flunk "make uninstall failed: $(cat "$TOY/log")"
+# A plain su leaves /usr/sbin out.
+PATH=${PATH//\/usr\/sbin:/} make uninstall INSTALL_MOD_PATH="$root" >"$TOY/log" 2>&1 || flunk "make uninstall failed: $(cat "$TOY/log")"
 [ "$(taken)" = "$in_tree" ] || flunk "after make uninstall modprobe takes $(taken)"
 [ -z "$(find "$root" -path '*updates*' -type f -o -name efa-rs.conf)" ] || flunk "make uninstall left $(find "$root" -path '*updates*' -type f)"
