@@ -7,7 +7,7 @@
 STOCK_LINES=200
 
 progress_stock() {
-    echo "$(cat made/log 2>/dev/null | wc -l) of about $STOCK_LINES lines of make, "
+    echo "$({ wc -l <made/log; } 2>/dev/null || echo 0) of about $STOCK_LINES lines of make, "
 }
 
 unpack_packages() {
