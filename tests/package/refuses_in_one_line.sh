@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # A machine that cannot build the module is told why in one line, by the dkms that a person runs or that apt runs for
-# a new kernel. A kernel that is none for the driver is passed over.
+# a new kernel; where a service runs dkms, its log says it. A kernel that is none for the driver is passed over.
 
 # shellcheck source=tests/package/lib/machine.sh
 . "$(dirname "$0")/lib/machine.sh"
@@ -11,6 +11,10 @@ own_namespace
 new_machine
 version=$(versions | head -1)
 dpkg-deb -x "$EFA_DEBS/efa-rs-dkms_${version}_all.deb" "$MACHINE"
+# What is there cannot be executed.
+mkdir /mnt/dkms
+mount -t tmpfs -o noexec dkms /mnt/dkms
+lent[/var/lib/dkms]=/mnt/dkms
 on_machine dkms add "efa-rs/$version"
 output=/mnt/output headers=$MACHINE/usr/src/linux-headers-$RELEASE
 
@@ -29,6 +33,16 @@ refused() {
 mv "$MACHINE/usr/bin/bindgen" /mnt/
 refused 'does not build: .*bindgen.* not found'
 mv /mnt/bindgen "$MACHINE/usr/bin/"
+
+# No line of this is an error's. A service has a socket for its errors, which dkms-build cannot open.
+mv "$MACHINE/usr/bin/realpath" /mnt/
+refused 'no Rust metadata for .*realpath: command not found \(status 127\)'
+# shellcheck disable=SC2016 # for perl
+! on_machine perl -MSocket -e 'socketpair my $ours, my $theirs, AF_UNIX, SOCK_STREAM, PF_UNSPEC or die;
+    open STDERR, ">&", $theirs or die; exit system(@ARGV) >> 8' dkms build "efa-rs/$version" -k "$RELEASE" >$output ||
+    flunk "built without realpath"
+one_error 'realpath: command not found' "/mnt/dkms/efa-rs/$version/build/make.log"
+mv /mnt/realpath "$MACHINE/usr/bin/"
 
 # From here on there is no metadata yet.
 mkdir /mnt/metadata
