@@ -37,6 +37,7 @@ unset "lent[/var/lib/dkms/efa-rs/$old/$RELEASE]"
 full /var/lib/efa-rs
 ! install "$new" >$output 2>&1 || flunk "the upgrade went well without room for the old source"
 one_error 'No space left on device' $output
+# shellcheck disable=SC2016 # for dpkg-query
 [ "$(on_machine dpkg-query -W -f '${Status} ${Version}' efa-rs-dkms)" = "install ok installed $old" ] ||
     flunk "dpkg has: $(on_machine dpkg-query -W efa-rs-dkms)"
 [ "$(module_sum)" = "$before" ] || flunk "on a full disk the module is not the one that worked"
