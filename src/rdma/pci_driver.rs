@@ -5,6 +5,10 @@
 //! [`Adapter`] is the kernel crate's adapter for PCI drivers with two additions: it owns the
 //! registration with the RDMA core, which must not be forgotten, and it has a shutdown callback,
 //! which the kernel crate does not know.
+//!
+//! A device ends in the `unbind` callback, not when its data is dropped. By then the bus has given
+//! up the DMA ownership of the device's IOMMU group, so that somebody else may decide what the
+//! device's addresses mean, while it would still be doing DMA.
 
 use crate::{
     debugfs::DriverDir,
@@ -22,8 +26,10 @@ use kernel::{
         DriverLayout,
         RegistrationOps, //
     },
+    new_mutex,
     pci,
     prelude::*,
+    sync::Mutex,
     types::Opaque,
     ThisModule, //
 };
@@ -52,14 +58,19 @@ pub trait Driver: Provider {
     fn shutdown(dev: &Self::Data<'_>);
 }
 
+/// The data of a bound device: its registration, until `unbind` takes that out and drops it.
+#[pin_data]
+pub struct BoundDevice<'bound, D: Driver> {
+    #[pin]
+    registration: Mutex<Option<Registration<'bound, D>>>,
+}
+
 /// A [`Driver`] as the kernel crate sees it.
-///
-/// Its data is the registration, so unbinding drops that first, then the driver's device.
 pub struct PciDriver<D: Driver>(PhantomData<D>);
 
 impl<D: Driver> pci::Driver for PciDriver<D> {
     type IdInfo = D::IdInfo;
-    type Data<'bound> = Registration<'bound, D>;
+    type Data<'bound> = BoundDevice<'bound, D>;
 
     const ID_TABLE: pci::IdTable<Self::IdInfo> = D::ID_TABLE;
 
@@ -67,14 +78,27 @@ impl<D: Driver> pci::Driver for PciDriver<D> {
         pdev: &'bound pci::Device<device::Core<'_>>,
         _id_info: Option<&'bound Self::IdInfo>,
     ) -> impl PinInit<Self::Data<'bound>, Error> + 'bound {
-        D::probe(pdev).and_then(|data| {
+        pin_init::pin_init_scope(move || {
+            let data = D::probe(pdev)?;
             let identity = D::identity(&data);
-            // SAFETY: The registration becomes the driver data of `pdev`, which the driver core
-            // drops when it unbinds `pdev`, or is dropped at once where that fails.
+            // SAFETY: The registration becomes part of the driver data of `pdev`. `unbind` drops
+            // it while `pdev` is bound; where there is no `unbind`, the driver data is dropped at
+            // once, since probing failed.
             let registration = unsafe { Registration::<D>::new(pdev.as_ref(), &identity, data) }?;
             D::registered(registration.data());
-            Ok(registration)
+            Ok(try_pin_init!(BoundDevice {
+                registration <- new_mutex!(Some(registration), "rdma_registration"),
+            }? Error))
         })
+    }
+
+    fn unbind<'bound>(
+        _pdev: &'bound pci::Device<device::Core<'_>>,
+        this: Pin<&Self::Data<'bound>>,
+    ) {
+        // Unlocked before it is dropped, which takes long.
+        let registration = this.registration.lock().take();
+        drop(registration);
     }
 }
 
@@ -125,8 +149,11 @@ impl<D: Driver> Adapter<D> {
 
         // SAFETY: The device is bound, so probe stored the driver data of this type, and the
         // device's lock keeps it from being unbound meanwhile.
-        let registration = unsafe { pdev.as_ref().drvdata_borrow::<Registration<'_, D>>() };
+        let bound = unsafe { pdev.as_ref().drvdata_borrow::<BoundDevice<'_, D>>() };
 
-        D::shutdown(registration.data());
+        let registration = bound.registration.lock();
+        if let Some(registration) = &*registration {
+            D::shutdown(registration.data());
+        }
     }
 }

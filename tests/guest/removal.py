@@ -147,6 +147,29 @@ def reset_behind_the_driver_costs_one_timeout(test):
     end.close()
 
 
+def nobody_else_gets_the_group_before_the_end(test):
+    """Until the device was stopped, nobody may decide what its DMA addresses mean: the IOMMU's domain of its group
+    stays as it is while a slow device is unbound, and can be changed afterwards."""
+    group = f"{test.function.path}/iommu_group/type"
+    before = pci.read(group)
+    test.device.fault("destroy_eq", "delay", ms=5000)
+    unbinding = threading.Thread(target=test.function.unbind)
+    unbinding.start()
+    tries = []
+    while unbinding.is_alive():
+        tries.append(error_of(lambda: pci.write(group, "identity")))
+        time.sleep(0.05)
+    unbinding.join()
+    # The last one may have come after the end of the unbinding.
+    assert len(tries) > 20 and set(tries[:-1]) == {errno.EPERM}, f"the domain was changed: {tries}"
+    assert not any(test.device.objects().values()), "the unbound driver left objects"
+    pci.write(group, "identity")
+    pci.write(group, before)
+    test.function.bind()
+    with uverbs.Context(test.function.uverbs()) as context:
+        context.alloc_pd().dealloc()
+
+
 def refused_reset_harms_nobody(test):
     """A device that was not reset still writes to its queues: nobody else ever gets their memory.
 
