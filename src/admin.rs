@@ -8,7 +8,6 @@
 
 pub(crate) mod commands;
 pub(crate) mod control_buffer;
-pub(crate) mod dma_state;
 pub(crate) mod eq;
 pub(crate) mod features;
 pub(crate) mod stats;
@@ -21,14 +20,17 @@ mod queue;
 mod reset;
 mod ring;
 mod slots;
+mod stop;
 mod submission;
 
-pub(crate) use self::commands::AdminCommand;
+pub(crate) use self::commands::{
+    AdminCommand,
+    Creates, //
+};
 
 use self::{
     aenq::Aenq,
     control_buffer::ControlBuffer,
-    dma_state::DmaState,
     eq::{
         CompletionEq,
         EventRing, //
@@ -44,7 +46,8 @@ use self::{
         Limits,
         Reason, //
     },
-    stats::Stats, //
+    stats::Stats,
+    stop::Stop, //
 };
 use crate::hw::regs::*;
 use kernel::{
@@ -57,17 +60,17 @@ use kernel::{
     pci,
     prelude::*,
     sync::{
-        aref::ARef,
-        atomic::{
-            ordering::Full,
-            Atomic,
-            Relaxed, //
-        },
         Arc,
         Mutex, //
     }, //
 };
 use rdma::{
+    dma::{
+        DmaGeneration,
+        Lent,
+        LetGo,
+        UntilReset, //
+    },
     host::num_online_cpus,
     irq::{
         Handler,
@@ -77,7 +80,6 @@ use rdma::{
     pci::{
         memory_bars,
         BusMaster,
-        BusState,
         Enabled,
         ReservedBar, //
     }, //
@@ -94,9 +96,6 @@ const BAR_NAME: &CStr = c"efa";
 
 /// Vector of the admin queue and the AENQ.
 const MANAGEMENT_VECTOR: u8 = 0;
-
-/// The reset generation of a device that was just probed.
-const FIRST_GENERATION: u32 = 1;
 
 /// What the interrupt handlers share with everyone else.
 #[pin_data]
@@ -118,6 +117,7 @@ impl Core {
         registers: Arc<Registers>,
         version: ApiVersion,
         timeout_ms: u32,
+        dma: &DmaGeneration,
     ) -> Result<Arc<Self>> {
         let stats = Arc::new(Stats::new(), GFP_KERNEL)?;
         Arc::pin_init(
@@ -128,8 +128,9 @@ impl Core {
                     stats.clone(),
                     version,
                     timeout_ms,
+                    dma,
                 ),
-                aenq <- Aenq::new(dev, registers.clone(), stats.clone()),
+                aenq <- Aenq::new(dev, registers.clone(), stats.clone(), dma),
                 eq_rings <- new_mutex!(KVec::new(), "efa_eq_rings"),
                 registers,
                 stats,
@@ -150,6 +151,15 @@ impl Core {
     fn unmask(&self) {
         self.registers.write(INTR_MASK::zeroed());
     }
+
+    /// Ends commands and events, before the device is reset.
+    fn close(&self) {
+        self.queue.close();
+        self.aenq.close();
+        for ring in self.eq_rings.lock().iter() {
+            ring.close();
+        }
+    }
 }
 
 /// Serves the management vector.
@@ -162,80 +172,15 @@ impl Handler for ManagementHandler {
     }
 }
 
-/// Makes the device stop when dropped, or before.
-struct ResetOnDrop {
-    dev: ARef<Device>,
-    core: Arc<Core>,
-    master: Arc<BusMaster>,
-    /// What dropping it means.
-    probe_succeeded: Atomic<bool>,
-    stopped: Atomic<bool>,
-    dma: DmaState,
-    generation: Atomic<u32>,
-}
-
-impl ResetOnDrop {
-    /// Makes sure that the device does no DMA and raises no interrupt from now on. Commands fail.
-    fn stop(&self, reason: Reason) {
-        if self.stopped.xchg(true, Full) {
-            return;
-        }
-        self.core.queue.close();
-        self.core.aenq.close();
-        for ring in self.core.eq_rings.lock().iter() {
-            ring.close();
-        }
-        if self.has_let_go(reason) {
-            self.dma.end();
-        } else {
-            core::mem::forget(self.core.clone());
-        }
-        self.generation.fetch_add(1, Relaxed);
-    }
-}
-
-impl ResetOnDrop {
-    /// Resets the device; says whether it does not know of any memory any more.
-    fn has_let_go(&self, reason: Reason) -> bool {
-        if reset(&self.dev, &self.core.registers, reason).is_ok() {
-            return true;
-        }
-        let how_long = match self.master.stop() {
-            BusState::Gone => return true,
-            BusState::Off => "when it masters the bus again",
-            BusState::On => "at any time",
-        };
-        // The device still knows the queues. The next probe lets it master the bus before it can
-        // reset it, so the memory must never be used for anything else.
-        dev_err!(
-            self.dev,
-            "not reset: the device may write to its queues {how_long}; their memory is lost\n"
-        );
-        false
-    }
-}
-
-impl Drop for ResetOnDrop {
-    fn drop(&mut self) {
-        self.stop(if self.probe_succeeded.load(Relaxed) {
-            Reason::Normal
-        } else {
-            Reason::InitError
-        });
-    }
-}
-
 /// The command layer of one device.
 ///
 /// Fields are dropped in this order: event queues are destroyed while commands work; then the
-/// device is reset, and touches the queues' memory no more; then the interrupt goes, and bus
-/// mastering, after which not even a late answer to a register read comes; last the memory and
-/// the BARs.
+/// device is reset and does not master the bus any more; then the interrupt goes; last the queues,
+/// whose memory is lost where it is still [`Lent`], and the BARs.
 pub(crate) struct Admin {
     eqs: KVec<CompletionEq>,
-    reset: ResetOnDrop,
+    stop: Stop,
     _management_irq: Pin<KBox<Registration<ManagementHandler>>>,
-    _master: Arc<BusMaster>,
     core: Arc<Core>,
     features: Features,
     _doorbell_bar: Option<ReservedBar>,
@@ -270,9 +215,11 @@ impl Admin {
         let llq_bar = ReservedBar::new(pdev, LLQ_BAR, BAR_NAME)
             .inspect_err(|error| dev_err!(dev, "BAR {LLQ_BAR} not reserved: {error:?}\n"))?;
 
-        let registers = Registers::new(dev, bar)?;
-        let mut master = BusMaster::new(pdev)?;
-        reset(dev, &registers, Reason::Normal).map_err(|error| {
+        let dma = DmaGeneration::new()?;
+        let registers = Registers::new(dev, bar, &dma)?;
+        let mut stop = Stop::new(dev, registers.clone(), BusMaster::new(pdev)?, dma);
+        // What the device knew before was not this driver's.
+        let _proof = reset(dev, &registers, Reason::Normal).map_err(|error| {
             if error == ETIME {
                 EPROBE_DEFER
             } else {
@@ -281,22 +228,15 @@ impl Admin {
         })?;
         let version = api_version(dev, &registers)?;
         let limits = Limits::read(dev, &registers)?;
-        master.set_dma_limits(pdev, limits.dma_address_bits)?;
+        stop.master()
+            .set_dma_limits(pdev, limits.dma_address_bits)?;
         check_ready(dev, &registers)?;
 
         let vectors = Vectors::new(pdev, num_online_cpus().saturating_add(1))
             .inspect_err(|error| dev_err!(dev, "no MSI-X vectors: {error:?}\n"))?;
-        let master = Arc::new(master, GFP_KERNEL)?;
-        let core = Core::new(dev, registers, version, limits.command_timeout_ms)?;
-        let reset = ResetOnDrop {
-            dev: dev.into(),
-            core: core.clone(),
-            master: master.clone(),
-            probe_succeeded: Atomic::new(false),
-            stopped: Atomic::new(false),
-            dma: DmaState::new()?,
-            generation: Atomic::new(FIRST_GENERATION),
-        };
+        let timeout_ms = limits.command_timeout_ms;
+        let core = Core::new(dev, registers, version, timeout_ms, stop.dma())?;
+        stop.set_core(&core);
         core.start();
         let management_irq = Registration::new(
             dev,
@@ -312,9 +252,8 @@ impl Admin {
         let doorbell_bar = reserve_doorbells(pdev, features.device.db_bar)?;
         let mut admin = Self {
             eqs: KVec::new(),
-            reset,
+            stop,
             _management_irq: management_irq,
-            _master: master,
             core,
             features,
             _doorbell_bar: doorbell_bar,
@@ -353,7 +292,7 @@ impl Admin {
             return Ok(());
         };
         for number in 0..eq::count(limits.max_eq, vectors.len()) {
-            let ring = EventRing::new(dev, &self.core, limits.max_eq_depth)?;
+            let ring = EventRing::new(dev, &self.core, self.dma(), limits.max_eq_depth)?;
             // Kept until after the reset, also when creating the queue fails.
             self.core.eq_rings.lock().push(ring.clone(), GFP_KERNEL)?;
             let eq = CompletionEq::new(dev, &self.core, vectors, &ring, number)?;
@@ -378,23 +317,41 @@ impl Admin {
         self.core.queue.exec(command)
     }
 
-    /// Like [`Admin::exec`], for a command that points to a buffer.
-    pub(crate) fn exec_with<C: AdminCommand>(
+    /// Has the device create an object that uses `memory`, by the command that `command` makes.
+    ///
+    /// # Errors
+    ///
+    /// See [`Admin::exec`]. The memory is freed, but for `ETIME`.
+    pub(crate) fn create<C: Creates, M>(
         &self,
-        command: &C,
-        buffer: Option<ControlBuffer>,
-    ) -> Result<C::Reply> {
-        self.core.queue.exec_with(command, buffer)
+        memory: M,
+        command: impl FnOnce(&mut Lent<M, C::End>) -> Result<(C, Option<ControlBuffer>)>,
+    ) -> Result<(C::Reply, Lent<M, C::End>), NotCreated<M>> {
+        let mut memory = Lent::new(memory, self.dma());
+        let reply = command(&mut memory)
+            .and_then(|(command, buffer)| self.core.queue.exec_with(&command, buffer));
+        match reply {
+            Ok(reply) => Ok((reply, memory)),
+            // It has the command, and did not complete it.
+            Err(ETIME) => Err(NotCreated {
+                error: ETIME,
+                kept: Some(memory.until_reset()),
+            }),
+            Err(error) => {
+                memory.let_go(LetGo::acknowledged(self.dma()));
+                Err(NotCreated { error, kept: None })
+            }
+        }
     }
 
     /// The reset generation: objects of an older one do not exist on the device any more.
     pub(crate) fn generation(&self) -> u32 {
-        self.reset.generation.load(Relaxed)
+        self.stop.generation()
     }
 
-    /// Whether the device may still reach memory. Outlives `self`.
-    pub(crate) fn dma_state(&self) -> &DmaState {
-        &self.reset.dma
+    /// What the device is lent now. Outlives `self`.
+    pub(crate) fn dma(&self) -> &DmaGeneration {
+        self.stop.dma()
     }
 
     /// Whether commands are accepted: no command timed out, and the device was not shut down.
@@ -424,14 +381,21 @@ impl Admin {
 
     /// Tells that probe succeeded as a whole: dropping this is a normal end from now on.
     pub(crate) fn probe_succeeded(&self) {
-        self.reset.probe_succeeded.store(true, Relaxed);
+        self.stop.probe_succeeded();
     }
 
     /// Makes the device stop for a shutdown of the machine: no DMA and no interrupt afterwards.
     /// Commands fail with `ENODEV`.
     pub(crate) fn shutdown(&self) {
-        self.reset.stop(Reason::Shutdown);
+        self.stop.stop(Reason::Shutdown);
     }
+}
+
+/// Why an object was not created.
+pub(crate) struct NotCreated<M> {
+    pub(crate) error: Error,
+    /// Its memory, where it is not known what the device did.
+    pub(crate) kept: Option<Lent<M, UntilReset>>,
 }
 
 /// Checks that the device has a memory BAR.

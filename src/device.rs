@@ -31,6 +31,10 @@ use kernel::{
 };
 use rdma::{
     attr::Gid,
+    dma::{
+        Ends,
+        LetGo, //
+    },
     pci::InterruptMemory, //
 };
 
@@ -40,8 +44,8 @@ const DEFAULT_LINK_SPEED_GBPS: u16 = 100;
 /// A device. Exists while the driver is bound; verbs reach it while it is registered.
 ///
 /// What the device itself holds is freed by the reset that ends `admin`, so what the driver knows
-/// about it goes first. What the device refused to take back goes last: its memory is free once
-/// the device is reset.
+/// about it goes first. What the device refused to take back goes last: its memory is lost, unless
+/// the device was reset by then.
 #[pin_data]
 pub(crate) struct Device<'bound> {
     pub(crate) pdev: &'bound pci::Device<Bound>,
@@ -73,7 +77,7 @@ impl<'bound> Device<'bound> {
             ah_cache <- AhCache::new(),
             ah_counters: AhCounters::new()?,
             stats: VerbsStats::new(),
-            quarantine <- Quarantine::new(admin.dma_state().clone()),
+            quarantine <- Quarantine::new(),
             admin,
         }? Error)
     }
@@ -107,10 +111,21 @@ impl<'bound> Device<'bound> {
         if self.is_current(generation) {
             return self.admin.exec(command);
         }
-        if self.admin.dma_state().is_over() {
+        if self.admin.dma().is_over() {
             return Ok(());
         }
         Err(EIO)
+    }
+
+    /// Like [`Device::end`], for an object that uses memory. Returns the proof that it does not any
+    /// more.
+    pub(crate) fn end_use<C: AdminCommand<Reply = ()> + Ends>(
+        &self,
+        generation: u32,
+        command: &C,
+    ) -> Result<LetGo<C>> {
+        self.end(generation, command)?;
+        Ok(LetGo::acknowledged(self.admin.dma()))
     }
 
     /// What the device told when it was probed.

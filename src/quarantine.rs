@@ -6,7 +6,6 @@
 //! and the object's number and memory must not be used again while the device still has it. So it
 //! waits here: calls that make or end objects try again, and a device reset ends it.
 
-use crate::admin::dma_state::DmaState;
 use kernel::{
     new_mutex,
     prelude::*,
@@ -105,7 +104,6 @@ impl<T> Drop for Stack<T> {
 struct Waiting<T> {
     untried: Stack<T>,
     tried: Stack<T>,
-    dma: DmaState,
 }
 
 impl<T> Waiting<T> {
@@ -121,21 +119,7 @@ impl<T> Waiting<T> {
     }
 }
 
-impl<T> Drop for Waiting<T> {
-    fn drop(&mut self) {
-        if self.dma.is_over() {
-            return;
-        }
-        while let Some(node) = self.next() {
-            core::mem::forget(node);
-        }
-    }
-}
-
 /// The quarantine of one device.
-///
-/// Dropping it frees what still waits if the device does no DMA any more. Else that is lost: the
-/// device may write to it.
 #[pin_data]
 pub(crate) struct Quarantine<T> {
     #[pin]
@@ -146,11 +130,10 @@ pub(crate) struct Quarantine<T> {
 
 impl<T> Quarantine<T> {
     /// Nothing is quarantined.
-    pub(crate) fn new(dma: DmaState) -> impl PinInit<Self> {
+    pub(crate) fn new() -> impl PinInit<Self> {
         let waiting = Waiting {
             untried: Stack(None),
             tried: Stack(None),
-            dma,
         };
         pin_init!(Self {
             waiting <- new_mutex!(waiting, "efa_quarantine"),
@@ -236,8 +219,8 @@ mod tests {
         Ok(Arc::new(number, GFP_KERNEL)?)
     }
 
-    fn quarantine_of(dma: DmaState, numbers: &[u32]) -> Result<TestQuarantine> {
-        let quarantine = KBox::pin_init(Quarantine::new(dma), GFP_KERNEL)?;
+    fn quarantine_of(numbers: &[u32]) -> Result<TestQuarantine> {
+        let quarantine = KBox::pin_init(Quarantine::new(), GFP_KERNEL)?;
         for &number in numbers {
             quarantine.insert(Slot::new()?, object(number)?);
         }
@@ -253,15 +236,9 @@ mod tests {
         true
     }
 
-    fn idle_device() -> Result<DmaState> {
-        let dma = DmaState::new()?;
-        dma.end();
-        Ok(dma)
-    }
-
     #[test]
     fn an_empty_quarantine_tries_nothing() -> Result {
-        let quarantine = quarantine_of(idle_device()?, &[])?;
+        let quarantine = quarantine_of(&[])?;
         let mut tries = 0;
         quarantine.retry(|_| {
             tries += 1;
@@ -273,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_was_given_back_leaves_and_the_rest_stays() -> Result {
-        let quarantine = quarantine_of(idle_device()?, &[1, 2])?;
+        let quarantine = quarantine_of(&[1, 2])?;
         quarantine.retry(|object| match **object {
             1 => Attempt::Refused,
             _ => Attempt::Done,
@@ -287,7 +264,7 @@ mod tests {
 
     #[test]
     fn one_refusal_ends_a_round_and_the_next_round_starts_with_another() -> Result {
-        let quarantine = quarantine_of(idle_device()?, &[1, 2, 3])?;
+        let quarantine = quarantine_of(&[1, 2, 3])?;
         let mut tried = KVec::with_capacity(4, GFP_KERNEL)?;
         for _ in 0..3 {
             quarantine.retry(|object| {
@@ -304,7 +281,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_out_is_not_tried_and_the_rest_stays() -> Result {
-        let quarantine = quarantine_of(idle_device()?, &[1, 2, 3])?;
+        let quarantine = quarantine_of(&[1, 2, 3])?;
         // So that there is one to be tried next, and others that were tried.
         quarantine.retry(|_| Attempt::InUse);
         quarantine.insert(Slot::new()?, object(4)?);
@@ -323,7 +300,7 @@ mod tests {
 
     #[test]
     fn what_is_in_use_does_not_hold_up_the_others() -> Result {
-        let quarantine = quarantine_of(idle_device()?, &[1, 2, 3])?;
+        let quarantine = quarantine_of(&[1, 2, 3])?;
         let mut tries = 0;
         quarantine.retry(|object| {
             tries += 1;
@@ -342,7 +319,7 @@ mod tests {
     #[test]
     fn what_others_were_made_from_goes_after_them_in_the_same_try() -> Result {
         // The newest is tried first, and what an object was made from comes after it.
-        let quarantine = quarantine_of(idle_device()?, &[1, 2, 3])?;
+        let quarantine = quarantine_of(&[1, 2, 3])?;
         let mut gone = 0;
         quarantine.retry(|object| {
             if **object != gone + 1 {
@@ -356,26 +333,8 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_freed_only_if_dma_is_over() -> Result {
-        let dma = DmaState::new()?;
-        let kept = object(1)?;
-        let quarantine = quarantine_of(dma.clone(), &[])?;
-        quarantine.insert(Slot::new()?, kept.clone());
-        drop(quarantine);
-        assert!(Arc::into_unique_or_drop(kept.clone()).is_none());
-
-        dma.end();
-        let freed = object(2)?;
-        let quarantine = quarantine_of(dma, &[])?;
-        quarantine.insert(Slot::new()?, freed.clone());
-        drop(quarantine);
-        assert!(Arc::into_unique_or_drop(freed).is_some());
-        Ok(())
-    }
-
-    #[test]
     fn a_full_quarantine_is_dropped_without_recursion() -> Result {
-        let quarantine = quarantine_of(idle_device()?, &[])?;
+        let quarantine = quarantine_of(&[])?;
         // Enough to overflow a stack of 16 KiB with the smallest of frames.
         for number in 0..2048 {
             quarantine.insert(Slot::new()?, object(number)?);

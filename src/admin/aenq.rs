@@ -40,6 +40,11 @@ use kernel::{
         SpinLockIrq, //
     }, //
 };
+use rdma::dma::{
+    DmaGeneration,
+    Lent,
+    UntilReset, //
+};
 
 /// Size of the queue in entries.
 const DEPTH: u16 = 16;
@@ -54,7 +59,7 @@ pub(crate) struct Aenq {
     dev: ARef<Device>,
     registers: Arc<Registers>,
     stats: Arc<Stats>,
-    entries: Coherent<[AdminAenqEntry]>,
+    entries: Lent<Coherent<[AdminAenqEntry]>, UntilReset>,
     #[pin]
     state: SpinLockIrq<State>,
 }
@@ -74,6 +79,7 @@ impl Aenq {
         dev: &'a Device<Bound>,
         registers: Arc<Registers>,
         stats: Arc<Stats>,
+        dma: &'a DmaGeneration,
     ) -> impl PinInit<Self, Error> + 'a {
         pin_init::pin_init_scope(move || {
             let entries = Coherent::zeroed_slice(dev, DEPTH.into(), GFP_KERNEL)?;
@@ -81,7 +87,7 @@ impl Aenq {
                 dev: dev.into(),
                 registers,
                 stats,
-                entries,
+                entries: Lent::new(entries, dma),
                 state <- new_spinlock_irq!(State {
                     open: true,
                     cursor: Cursor::new(DEPTH),
@@ -92,7 +98,7 @@ impl Aenq {
 
     /// Hands the queue to the device, with interrupts on vector `vector`.
     ///
-    /// From here on the device must be stopped before this is dropped.
+    /// The memory is lost if this is dropped before the device was stopped.
     pub(crate) fn start(&self, vector: u8) {
         let addr = self.entries.dma_address();
         self.registers.write(AENQ_BASE_LO::from(addr as u32));
@@ -138,13 +144,13 @@ impl Aenq {
 
     /// The entry at a position, if it is new.
     fn read(&self, at: Cursor) -> Result<Option<AdminAenqEntry>> {
-        let flags = io_read!(self.entries, [try: at.index()].aenq_common_desc.flags);
+        let flags = io_read!(*self.entries, [try: at.index()].aenq_common_desc.flags);
         if (flags & ADMIN_AENQ_COMMON_DESC_PHASE_MASK != 0) != at.phase() {
             return Ok(None);
         }
         dma_mb(Read);
         Ok(Some(
-            io_project!(self.entries, [try: at.index()]).copy_read(),
+            io_project!(*self.entries, [try: at.index()]).copy_read(),
         ))
     }
 

@@ -15,7 +15,10 @@ use kernel::{
     fmt,
     prelude::*, //
 };
-use rdma::attr::Gid;
+use rdma::{
+    attr::Gid,
+    dma::Ends, //
+};
 use zerocopy::Immutable;
 
 /// A command that the device executes, and completes with a reply.
@@ -43,6 +46,12 @@ pub(crate) trait AdminCommand: fmt::Display {
 
     /// Takes the completion apart.
     fn reply(response: Self::Response) -> Self::Reply;
+}
+
+/// A command that creates an object which uses memory.
+pub(crate) trait Creates: AdminCommand {
+    /// The command that ends the object.
+    type End: Ends;
 }
 
 /// The error that a status means. `Ok` is success.

@@ -57,6 +57,11 @@ use kernel::{
 };
 use rdma::{
     cq::Notifier,
+    dma::{
+        DmaGeneration,
+        Lent,
+        UntilReset, //
+    },
     irq::{
         Handler,
         Registration,
@@ -85,13 +90,12 @@ fn depth(max_depth: u32) -> Option<u16> {
 
 /// The memory of an event queue and the position in it.
 ///
-/// It must outlive the device's use of it: until DESTROY_EQ succeeded, or the device was reset.
 #[pin_data]
 pub(crate) struct EventRing {
     dev: ARef<Device>,
     registers: Arc<Registers>,
     stats: Arc<Stats>,
-    entries: Coherent<[AdminEqe]>,
+    entries: Lent<Coherent<[AdminEqe]>, UntilReset>,
     depth: u16,
     #[pin]
     position: SpinLockIrq<Position>,
@@ -113,7 +117,12 @@ impl EventRing {
     ///
     /// * `EINVAL`: the device allows no entries.
     /// * `ENOMEM`: no memory.
-    pub(crate) fn new(dev: &Device<Bound>, core: &Core, max_depth: u32) -> Result<Arc<Self>> {
+    pub(crate) fn new(
+        dev: &Device<Bound>,
+        core: &Core,
+        dma: &DmaGeneration,
+        max_depth: u32,
+    ) -> Result<Arc<Self>> {
         let depth = depth(max_depth)
             .ok_or(EINVAL)
             .inspect_err(|_| dev_err!(dev, "the device allows no entries in an event queue\n"))?;
@@ -123,7 +132,7 @@ impl EventRing {
                 dev: dev.into(),
                 registers: core.registers.clone(),
                 stats: core.stats.clone(),
-                entries,
+                entries: Lent::new(entries, dma),
                 depth,
                 position <- new_spinlock_irq!(
                     Position {
@@ -161,13 +170,13 @@ impl EventRing {
 
     /// The entry at a position, if it is new.
     fn read(&self, at: Cursor) -> Result<Option<AdminEqe>> {
-        let common = io_read!(self.entries, [try: at.index()].common);
+        let common = io_read!(*self.entries, [try: at.index()].common);
         if (common & ADMIN_EQE_PHASE_MASK != 0) != at.phase() {
             return Ok(None);
         }
         dma_mb(Read);
         Ok(Some(
-            io_project!(self.entries, [try: at.index()]).copy_read(),
+            io_project!(*self.entries, [try: at.index()]).copy_read(),
         ))
     }
 

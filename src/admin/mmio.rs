@@ -41,6 +41,11 @@ use kernel::{
     },
     time::Delta, //
 };
+use rdma::dma::{
+    DmaGeneration,
+    Lent,
+    UntilReset, //
+};
 
 /// How long the device may take to answer a read, unless it says otherwise (HW_HINTS).
 const READ_TIMEOUT_MS: u32 = 50;
@@ -53,7 +58,7 @@ const READ_POLL_INTERVAL: Delta = Delta::from_micros(5);
 pub(crate) struct Registers {
     dev: ARef<Device>,
     bar: DevresBar<REGS_SIZE>,
-    answer: Coherent<AdminMmioReqReadLessResp>,
+    answer: Lent<Coherent<AdminMmioReqReadLessResp>, UntilReset>,
     read_timeout_ms: Atomic<u32>,
     /// The sequence number of the last read. Held over each read: there is one answer.
     #[pin]
@@ -66,8 +71,12 @@ impl Registers {
     /// # Errors
     ///
     /// `ENOMEM`: no DMA memory.
-    pub(crate) fn new(dev: &Device<Bound>, bar: DevresBar<REGS_SIZE>) -> Result<Arc<Self>> {
-        let answer = Coherent::zeroed(dev, GFP_KERNEL)?;
+    pub(crate) fn new(
+        dev: &Device<Bound>,
+        bar: DevresBar<REGS_SIZE>,
+        dma: &DmaGeneration,
+    ) -> Result<Arc<Self>> {
+        let answer = Lent::new(Coherent::zeroed(dev, GFP_KERNEL)?, dma);
         Arc::pin_init(
             try_pin_init!(Self {
                 dev: dev.into(),
@@ -118,7 +127,7 @@ impl Registers {
         *sequence = sequence.wrapping_add(1);
 
         // A late answer to an older read does not look like the one to this read.
-        io_write!(self.answer, .req_id, !*sequence);
+        io_write!(*self.answer, .req_id, !*sequence);
         self.write(
             MMIO_REG_READ::zeroed()
                 .with_reg_off(offset)
@@ -127,7 +136,7 @@ impl Registers {
 
         let timeout_ms = self.read_timeout_ms.load(Relaxed);
         let answered = read_poll_timeout(
-            || Ok(io_read!(self.answer, .req_id)),
+            || Ok(io_read!(*self.answer, .req_id)),
             |req_id| *req_id == *sequence,
             READ_POLL_INTERVAL,
             Delta::from_millis(timeout_ms.into()),
@@ -142,7 +151,7 @@ impl Registers {
         }
 
         dma_mb(Read);
-        let answer = (&self.answer).copy_read();
+        let answer = (&*self.answer).copy_read();
         if answer.req_id != *sequence || answer.reg_off != offset {
             rdma::ratelimited!(dev_err!(
                 self.dev,

@@ -5,9 +5,8 @@
 //! Any number of threads may call [`AdminQueue::exec`]; a semaphore bounds how many commands the
 //! device has at once. A slot belongs to a command until its completion is collected. When a
 //! command times out the queue is closed for good and its slot stays taken, with the buffer the
-//! command points to, until the queue is freed, which the owner does after the device was made to
-//! stop. So whatever the device still writes or reads is there, and a late completion finds its
-//! own slot or none.
+//! command points to, until the queue is freed. Whatever the device still writes or reads is
+//! [`Lent`] to it, and a late completion finds its own slot or none.
 //!
 //! Completions are announced by the management interrupt. Waiting is cut into slices, and after
 //! each the waiter looks at the ring itself, so an interrupt that is lost costs one slice.
@@ -80,11 +79,20 @@ use kernel::{
         Msecs, //
     }, //
 };
-use rdma::sync::{
-    fatal_signal_pending,
-    Completion,
-    Held,
-    Semaphore, //
+use rdma::{
+    dma::{
+        DmaGeneration,
+        Ends,
+        Lent,
+        LetGo,
+        UntilReset, //
+    },
+    sync::{
+        fatal_signal_pending,
+        Completion,
+        Held,
+        Semaphore, //
+    }, //
 };
 use zerocopy::FromZeros;
 
@@ -116,20 +124,27 @@ struct State {
     entries: CompletionRing,
     slots: Slots,
     /// What the commands in the slots point to.
-    buffers: [Option<ControlBuffer>; DEPTH as usize],
+    buffers: [Option<Lent<ControlBuffer, Answered>>; DEPTH as usize],
+    /// What the device is lent now.
+    dma: DmaGeneration,
 }
 
+/// The completion of a command, which ends the use of its buffer.
+enum Answered {}
+
+impl Ends for Answered {}
+
 /// The completion ring in DMA memory.
-struct CompletionRing(Coherent<[AdminAcqEntry]>);
+struct CompletionRing(Lent<Coherent<[AdminAcqEntry]>, UntilReset>);
 
 impl CompletionRing {
     fn try_phase(&self, index: usize) -> Result<bool> {
-        let flags = io_read!(self.0, [try: index].acq_common_descriptor.flags);
+        let flags = io_read!(*self.0, [try: index].acq_common_descriptor.flags);
         Ok(flags & ADMIN_ACQ_COMMON_DESC_PHASE_MASK != 0)
     }
 
     fn try_read(&self, index: usize) -> Result<AdminAcqEntry> {
-        Ok(io_project!(self.0, [try: index]).copy_read())
+        Ok(io_project!(*self.0, [try: index]).copy_read())
     }
 }
 
@@ -158,9 +173,10 @@ impl AdminQueue {
         stats: Arc<Stats>,
         version: ApiVersion,
         timeout_ms: u32,
+        dma: &'a DmaGeneration,
     ) -> impl PinInit<Self, Error> + 'a {
         pin_init::pin_init_scope(move || {
-            let submissions = Submissions::new(dev, version)?;
+            let submissions = Submissions::new(dev, version, dma)?;
             let entries = Coherent::zeroed_slice(dev, DEPTH.into(), GFP_KERNEL)?;
             Ok(try_pin_init!(Self {
                 dev: dev.into(),
@@ -174,9 +190,10 @@ impl AdminQueue {
                     open: true,
                     submissions,
                     completions: Completions::new(version.has_checksums()),
-                    entries: CompletionRing(entries),
+                    entries: CompletionRing(Lent::new(entries, dma)),
                     slots: Slots::new(),
                     buffers: [const { None }; DEPTH as usize],
+                    dma: dma.clone(),
                 }),
             }? Error))
         })
@@ -184,7 +201,7 @@ impl AdminQueue {
 
     /// Hands the queue to the device, with interrupts on vector `vector`.
     ///
-    /// From here on the device must be stopped before this is dropped.
+    /// The memory is lost if this is dropped before the device was stopped.
     pub(crate) fn start(&self, vector: u8) {
         let state = self.state.lock();
         let addr = state.submissions.dma_address();
@@ -332,6 +349,7 @@ impl AdminQueue {
         let flags = buffer.as_ref().map_or(0, ControlBuffer::flags);
         // There is a slot for each credit.
         let issued = state.slots.issue().ok_or(EBUSY)?;
+        let buffer = buffer.map(|buffer| Lent::told(buffer, &state.dma));
         if let Some(place) = state.buffers.get_mut(issued.slot) {
             *place = buffer;
         }
@@ -384,6 +402,9 @@ impl AdminQueue {
         let mut state = self.state.lock();
         let entry = state.slots.collect(slot)?;
         let buffer = state.buffers.get_mut(slot).and_then(Option::take);
+        if let Some(buffer) = &buffer {
+            buffer.let_go(LetGo::acknowledged(&state.dma));
+        }
         drop(state);
         // Not while interrupts are off.
         drop(buffer);

@@ -17,6 +17,7 @@ use kernel::{
         Monotonic, //
     }, //
 };
+use rdma::dma::DmaEnded;
 
 /// Why the device is reset. The other reasons belong to recovery, which is not implemented yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,19 +41,20 @@ const DEFAULT_COMMAND_TIMEOUT_MS: u32 = 30_000;
 const POLL_INTERVAL_MIN: Delta = Delta::from_micros(20);
 const POLL_INTERVAL_MAX: Delta = Delta::from_millis(10);
 
-/// Resets the device and waits until that is done. No DMA happens after success.
+/// Resets the device and waits until that is done. Success proves that it knows of no memory any
+/// more.
 ///
 /// # Errors
 ///
 /// * `ENODEV`: the device is not ready to be reset.
 /// * `EINVAL`: it tells no reset timeout.
 /// * `ETIME`: it does not answer, or the reset took too long.
-pub(crate) fn reset(dev: &Device, registers: &Registers, reason: Reason) -> Result {
+pub(crate) fn reset(dev: &Device, registers: &Registers, reason: Reason) -> Result<DmaEnded> {
     let start = Instant::now();
     let result = try_reset(dev, registers, reason);
     let errno = result.map_or_else(Error::to_errno, |()| 0);
     trace::efa_reset(dev, reason as u32, errno, start);
-    result
+    result.map(|()| DmaEnded::by_reset())
 }
 
 fn try_reset(dev: &Device, registers: &Registers, reason: Reason) -> Result {

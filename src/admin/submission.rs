@@ -22,6 +22,11 @@ use kernel::{
     prelude::*,
     transmute, //
 };
+use rdma::dma::{
+    DmaGeneration,
+    Lent,
+    UntilReset, //
+};
 use zerocopy::{
     FromZeros,
     Immutable, //
@@ -65,8 +70,8 @@ impl Entry for AdminAqEntryV2 {
 }
 
 enum Ring {
-    Short(Coherent<[AdminAqEntry]>),
-    Long(Coherent<[AdminAqEntryV2]>),
+    Short(Lent<Coherent<[AdminAqEntry]>, UntilReset>),
+    Long(Lent<Coherent<[AdminAqEntryV2]>, UntilReset>),
 }
 
 /// The producer of the submission queue.
@@ -81,12 +86,18 @@ impl Submissions {
     /// # Errors
     ///
     /// `ENOMEM`: no DMA memory.
-    pub(crate) fn new(dev: &Device<Bound>, version: ApiVersion) -> Result<Self> {
+    pub(crate) fn new(
+        dev: &Device<Bound>,
+        version: ApiVersion,
+        dma: &DmaGeneration,
+    ) -> Result<Self> {
         let depth = DEPTH.into();
         let ring = if version.has_long_entries() {
-            Ring::Long(Coherent::zeroed_slice(dev, depth, GFP_KERNEL)?)
+            let entries = Coherent::zeroed_slice(dev, depth, GFP_KERNEL)?;
+            Ring::Long(Lent::new(entries, dma))
         } else {
-            Ring::Short(Coherent::zeroed_slice(dev, depth, GFP_KERNEL)?)
+            let entries = Coherent::zeroed_slice(dev, depth, GFP_KERNEL)?;
+            Ring::Short(Lent::new(entries, dma))
         };
         Ok(Self {
             ring,

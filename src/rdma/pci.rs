@@ -3,7 +3,10 @@
 //! What the kernel crate's `pci` lacks: turning a device on, and letting it master the bus, for as
 //! long as it is used; stopping DMA for sure; BARs that are reserved but not mapped.
 
-use crate::bindings;
+use crate::{
+    bindings,
+    dma::DmaEnded, //
+};
 use kernel::{
     device::{
         self,
@@ -190,14 +193,23 @@ impl Enabled {
 }
 
 /// What a device can do on the bus.
-#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum BusState {
     /// It is not there any more.
-    Gone,
+    Gone(DmaEnded),
     /// It does no DMA until somebody lets it master the bus again.
-    Off,
+    Off(BusOff),
     /// It does not let go.
     On,
+}
+
+/// A device that does no DMA until somebody lets it master the bus again.
+pub struct BusOff(());
+
+impl BusOff {
+    /// All that the device knows of is told to it anew before it can use it again.
+    pub fn and_told_anew(self) -> DmaEnded {
+        DmaEnded::by_bus()
+    }
 }
 
 /// A device that may master the bus: do DMA, and send interrupts.
@@ -230,7 +242,7 @@ impl BusMaster {
     pub fn stop(&self) -> BusState {
         let Some(function) = self.0.try_access() else {
             // Unbound, which took it away.
-            return BusState::Off;
+            return BusState::Off(BusOff(()));
         };
         let pdev = as_raw(&function.0);
         let mut command = 0;
@@ -241,9 +253,9 @@ impl BusMaster {
         };
         // A device that is gone reads as all ones.
         if read != 0 || command == u16::MAX {
-            BusState::Gone
+            BusState::Gone(DmaEnded::by_bus())
         } else if u32::from(command) & bindings::PCI_COMMAND_MASTER == 0 {
-            BusState::Off
+            BusState::Off(BusOff(()))
         } else {
             BusState::On
         }

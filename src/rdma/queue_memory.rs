@@ -8,6 +8,10 @@
 
 use crate::{
     bindings,
+    dma::{
+        Disclosure,
+        HasDmaAddress, //
+    },
     pci::dev_as_raw, //
 };
 use core::ptr::NonNull;
@@ -32,7 +36,7 @@ const DMA_ATTRS: c_ulong = bindings::DMA_ATTR_REQUIRE_COHERENT as c_ulong;
 /// Zeroed pages, contiguous for the device, that it reads or writes by DMA.
 ///
 /// A process that maps them has them as long as it wants, also when this is dropped: each page has
-/// its own reference count.
+/// its own reference count. A device gets them as [`Lent`](crate::dma::Lent).
 ///
 /// # Invariants
 ///
@@ -98,11 +102,6 @@ impl QueueMemory {
         })
     }
 
-    /// Where the device finds it.
-    pub fn dma_address(&self) -> u64 {
-        self.dma_address
-    }
-
     /// Its size in bytes: whole pages, at least one.
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
@@ -123,11 +122,17 @@ impl QueueMemory {
     }
 }
 
+impl HasDmaAddress for QueueMemory {
+    fn dma_address(&self, _lent: Disclosure) -> u64 {
+        self.dma_address
+    }
+}
+
 impl Drop for QueueMemory {
     fn drop(&mut self) {
         // SAFETY: By the type invariants the memory is mapped and allocated so. The device does
-        // not use it any more, or its owner would have kept it. A process that has pages mapped
-        // holds references to them.
+        // not use it: it was never lent, or `Lent` dropped it after a proof. A process that has
+        // pages mapped holds references to them.
         unsafe {
             bindings::dma_unmap_page_attrs(
                 dev_as_raw(&self.dev),

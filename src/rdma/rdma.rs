@@ -16,6 +16,7 @@ pub mod cq;
 pub mod debugfs;
 pub mod destroy;
 pub mod device;
+pub mod dma;
 pub mod host;
 pub mod irq;
 #[cfg(CONFIG_KUNIT = "y")]

@@ -4,7 +4,14 @@
 //!
 //! C header: `include/rdma/ib_umem.h`
 
-use crate::bindings;
+use crate::{
+    bindings,
+    dma::{
+        Disclosure,
+        HasDmaAddress,
+        Lent, //
+    }, //
+};
 use core::{
     marker::PhantomData,
     mem::MaybeUninit,
@@ -189,7 +196,7 @@ impl UserMemory<'_> {
 
 /// Pinned memory of user space, mapped for DMA by one device.
 ///
-/// It is unmapped and unpinned when this is dropped, so the device must not use it any more then.
+/// It is unmapped and unpinned when this is dropped. A device gets it as [`Lent`].
 ///
 /// # Invariants
 ///
@@ -236,8 +243,12 @@ impl Umem {
         }))
     }
 
-    /// The DMA address of its first byte.
-    pub fn dma_address(&self) -> u64 {
+    /// Says whether the device finds its first byte at a multiple of `alignment`.
+    pub fn is_aligned(&self, alignment: u64) -> bool {
+        self.raw_dma_address().checked_rem(alignment) == Some(0)
+    }
+
+    fn raw_dma_address(&self) -> u64 {
         // SAFETY: By the type invariants the umem is mapped.
         unsafe { bindings::rdma_shim_umem_dma_address(self.raw.as_ptr()) }
     }
@@ -247,19 +258,30 @@ impl Umem {
         // SAFETY: By the type invariants the umem is mapped, and nobody else uses it.
         unsafe { bindings::rdma_shim_umem_is_contiguous(self.raw.as_ptr()) }
     }
+}
 
+impl HasDmaAddress for Umem {
+    /// Where its first byte is.
+    fn dma_address(&self, _lent: Disclosure) -> u64 {
+        self.raw_dma_address()
+    }
+}
+
+impl<End> Lent<Umem, End> {
     /// Cuts it in blocks of one size, the largest in `sizes` (bit N: 2^N bytes) with which a
-    /// device finds its way from addresses that begin at `iova` to the memory.
+    /// device finds its way from addresses that begin at `iova` to the memory. It is lent from now
+    /// on.
     ///
     /// `None` where no size will do, or where the addresses wrap around.
     pub fn blocks(&mut self, sizes: u64, iova: u64) -> Option<Blocks<'_>> {
         let sizes = sizes.try_into().ok()?;
+        let umem = self.lend();
         // SAFETY: By the type invariants the umem is mapped, and nobody else uses it.
-        let size = unsafe { bindings::ib_umem_find_best_pgsz(self.raw.as_ptr(), sizes, iova) };
+        let size = unsafe { bindings::ib_umem_find_best_pgsz(umem.raw.as_ptr(), sizes, iova) };
         // CAST: Both are 64 bits, or the one less.
         let size = NonZeroU64::new(size as u64)?;
         // INVARIANT: The size was just computed, and the exclusive borrow keeps it right.
-        Some(Blocks { umem: self, size })
+        Some(Blocks { umem, size })
     }
 }
 

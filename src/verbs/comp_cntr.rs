@@ -40,6 +40,7 @@ use kernel::{
     types::ScopeGuard, //
 };
 use rdma::{
+    dma::Lent,
     provider::{
         CompCntrCaps,
         CompCntrChange,
@@ -66,8 +67,8 @@ pub(crate) struct EventCounter {
     pub(super) handle: u32,
     /// Queue pairs that the device has it count for.
     pub(super) users: Users,
-    // Dropped in this order: memory that the device may use, then the use of its context.
-    _memory: Umem,
+    // Dropped in this order: memory that the device used, then the use of its context.
+    memory: Lent<Umem, DestroyEventCounter>,
     _uar: Use,
 }
 
@@ -88,7 +89,9 @@ impl Object for EventCounter {
 
     fn give_back(&self, dev: &Device<'_>) -> Result {
         let handle = self.handle;
-        dev.end(self.generation, &DestroyEventCounter { handle })
+        self.memory
+            .let_go(dev.end_use(self.generation, &DestroyEventCounter { handle })?);
+        Ok(())
     }
 }
 
@@ -192,7 +195,7 @@ fn pin(call: &MethodCall<'_>, attribute: u16) -> Result<Umem> {
         .pin_memory(attribute, VALUE_SIZE, Access::LOCAL_WRITE)?
         .ok_or(EINVAL)?;
     // Aligned, it is in one page.
-    if memory.dma_address() % VALUE_SIZE != 0 {
+    if !memory.is_aligned(VALUE_SIZE) {
         return Err(EINVAL);
     }
     Ok(memory)
@@ -206,18 +209,20 @@ fn create_event_counter(
     let generation = ucontext.generation;
     dev.expect_current(generation)?;
     let users = Users::new()?;
-    let command = CreateEventCounter {
-        uarn: ucontext.uarn,
-        addr: memory.dma_address(),
-    };
-    let (room, handle, memory) = Room::new()?.create(dev, memory, &command)?;
+    let (room, handle, memory) = Room::new()?.create(dev, memory, |memory| {
+        let command = CreateEventCounter {
+            uarn: ucontext.uarn,
+            addr: memory.dma_address(),
+        };
+        Ok((command, None))
+    })?;
     room.take(
         dev,
         EventCounter {
             generation,
             handle,
             users,
-            _memory: memory,
+            memory,
             _uar: ucontext.users.add(),
         },
     )

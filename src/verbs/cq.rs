@@ -11,7 +11,6 @@ use super::{
         self,
         Name,
         Object,
-        Refused,
         Returnable,
         Room, //
     },
@@ -47,6 +46,11 @@ use kernel::{
 };
 use rdma::{
     cq::NewCq,
+    dma::{
+        Disclosure,
+        HasDmaAddress,
+        Lent, //
+    },
     mmap::{
         Access,
         Target, //
@@ -70,12 +74,12 @@ pub(crate) struct Cq {
     /// Queue pairs that the device has with completions in it.
     pub(super) users: Users,
     _events: Option<Subscription>,
-    memory: Memory,
+    memory: Lent<Memory, DestroyCq>,
     _uar: Use,
 }
 
 /// The memory of a queue.
-enum Memory {
+pub(crate) enum Memory {
     /// The kernel's, for user space to map.
     Kernel(Arc<QueueMemory>),
     /// What user space brought.
@@ -97,20 +101,13 @@ impl Memory {
         }
         Ok(Self::User(umem))
     }
-
-    fn dma_address(&self) -> u64 {
-        match self {
-            Self::Kernel(memory) => memory.dma_address(),
-            Self::User(umem) => umem.dma_address(),
-        }
-    }
 }
 
-impl From<Memory> for Refused {
-    fn from(memory: Memory) -> Self {
-        match memory {
-            Memory::Kernel(memory) => Some(memory).into(),
-            Memory::User(umem) => umem.into(),
+impl HasDmaAddress for Memory {
+    fn dma_address(&self, lent: Disclosure) -> u64 {
+        match self {
+            Self::Kernel(memory) => memory.dma_address(lent),
+            Self::User(umem) => umem.dma_address(lent),
         }
     }
 }
@@ -132,7 +129,9 @@ impl Object for Cq {
 
     fn give_back(&self, dev: &Device<'_>) -> Result {
         let number = self.number;
-        dev.end(self.generation, &DestroyCq { number })
+        self.memory
+            .let_go(dev.end_use(self.generation, &DestroyCq { number })?);
+        Ok(())
     }
 }
 
@@ -178,12 +177,14 @@ fn try_create(
     refused::retry(dev);
     let users = Users::new()?;
     let memory = Memory::new(dev, new, shape.len()?)?;
-    let command = shape.command(ucontext.uarn, memory.dma_address(), eq);
     let events = match eq {
         Some(eq) => Some(eq.reserve(new.notifier()?)?),
         None => None,
     };
-    let (room, created, memory) = Room::new()?.create(dev, memory, &command)?;
+    let (room, created, memory) = Room::new()?.create(dev, memory, |memory| {
+        let command = shape.command(ucontext.uarn, memory.dma_address(), eq);
+        Ok((command, None))
+    })?;
     let cq = room.take(
         dev,
         Cq {

@@ -40,6 +40,7 @@ use kernel::{
     prelude::*, //
 };
 use rdma::{
+    dma::Lent,
     provider::{
         MemoryRegions,
         MrRequest,
@@ -62,8 +63,8 @@ pub(crate) struct Mr {
     pub(super) lkey: u32,
     /// How the device reaches the memory.
     interconnects: Interconnects,
-    // Dropped in this order: memory that the device may use, then the use of its domain.
-    _memory: Umem,
+    // Dropped in this order: memory that the device used, then the use of its domain.
+    memory: Lent<Umem, DeregMr>,
     _pd: Use,
 }
 
@@ -127,7 +128,7 @@ fn reg(
     dev.expect_current(pd.id.generation)?;
     refused::retry(dev);
 
-    let mut memory = request.memory.pin().inspect_err(|error| {
+    let memory = request.memory.pin().inspect_err(|error| {
         log(
             dev,
             pd,
@@ -135,10 +136,11 @@ fn reg(
             fmt!("the memory was not pinned: {error:?} ({})", explain(*error)),
         )
     })?;
-    let (command, lists) = command(dev, pd, request, permissions, &mut memory)?;
     // Read first: should a reset come in between, the keys count as ones from before it.
     let generation = dev.admin.generation();
-    let (room, registered, memory) = Room::new()?.create_with(dev, memory, &command, lists)?;
+    let (room, registered, memory) = Room::new()?.create(dev, memory, |memory| {
+        command(dev, pd, request, permissions, memory)
+    })?;
     Ok(NewMr {
         lkey: registered.lkey,
         rkey: registered.rkey,
@@ -148,7 +150,7 @@ fn reg(
                 generation,
                 lkey: registered.lkey,
                 interconnects: registered.interconnects,
-                _memory: memory,
+                memory,
                 _pd: pd.users.add(),
             },
         )?,
@@ -161,7 +163,7 @@ fn command(
     pd: &Pd,
     request: &MrRequest<'_>,
     permissions: u8,
-    memory: &mut Umem,
+    memory: &mut Lent<Umem, DeregMr>,
 ) -> Result<(RegMr, Option<ControlBuffer>)> {
     let features = dev.features();
     let Some(blocks) = memory.blocks(features.device.page_size_cap, request.iova) else {
@@ -335,7 +337,9 @@ impl Object for Mr {
     }
 
     fn give_back(&self, dev: &Device<'_>) -> Result {
-        dev.end(self.generation, &DeregMr { lkey: self.lkey })
+        self.memory
+            .let_go(dev.end_use(self.generation, &DeregMr { lkey: self.lkey })?);
+        Ok(())
     }
 }
 

@@ -29,6 +29,7 @@ use kernel::{
     }, //
 };
 use rdma::{
+    dma::Lent,
     provider::QueuePairs,
     qp::{
         NewQp,
@@ -52,8 +53,8 @@ pub(crate) struct Qp {
     number: u16,
     transport: Transport,
     cap: QpCap,
-    // Dropped in this order: memory that the device may use, then the use of what it is made from.
-    _receive_ring: Option<Arc<QueueMemory>>,
+    // Dropped in this order: memory that the device used, then the use of what it is made from.
+    receive_ring: Lent<Option<Arc<QueueMemory>>, DestroyQp>,
     pub(super) variable: Pin<KBox<Variable>>,
     _made_from: MadeFrom,
 }
@@ -107,7 +108,9 @@ impl Object for Qp {
 
     fn give_back(&self, dev: &Device<'_>) -> Result {
         let handle = self.handle;
-        dev.end(self.generation, &DestroyQp { handle })
+        self.receive_ring
+            .let_go(dev.end_use(self.generation, &DestroyQp { handle })?);
+        Ok(())
     }
 }
 

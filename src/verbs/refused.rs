@@ -7,7 +7,10 @@
 
 use super::{
     comp_cntr::EventCounter,
-    cq::Cq,
+    cq::{
+        self,
+        Cq, //
+    },
     mr::Mr,
     pd::Pd,
     qp::Qp,
@@ -16,7 +19,8 @@ use super::{
 use crate::{
     admin::{
         control_buffer::ControlBuffer,
-        AdminCommand, //
+        Creates,
+        NotCreated, //
     },
     device::Device,
     quarantine::{
@@ -31,6 +35,10 @@ use kernel::{
     sync::Arc, //
 };
 use rdma::{
+    dma::{
+        Lent,
+        UntilReset, //
+    },
     queue_memory::QueueMemory,
     ratelimited,
     umem::Umem, //
@@ -42,11 +50,15 @@ pub(crate) enum Refused {
     EventCounter(EventCounter),
     Mr(Mr),
     Pd(Pd),
-    /// Memory of an object that the device may have created, or may still create.
-    PinnedMemory(#[expect(dead_code, reason = "it is only kept")] Umem),
+    /// Memory of a CQ that the device may have created, or may still create.
+    CqMemory(#[expect(dead_code, reason = "it is only kept")] Lent<cq::Memory, UntilReset>),
+    /// The same of a memory region or an event counter.
+    PinnedMemory(#[expect(dead_code, reason = "it is only kept")] Lent<Umem, UntilReset>),
     Qp(Qp),
-    /// The same of a queue.
-    QueueMemory(#[expect(dead_code, reason = "it is only kept")] Option<Arc<QueueMemory>>),
+    /// The same of a receive queue.
+    QueueMemory(
+        #[expect(dead_code, reason = "it is only kept")] Lent<Option<Arc<QueueMemory>>, UntilReset>,
+    ),
     UContext(UContext),
 }
 
@@ -60,7 +72,7 @@ impl Refused {
             Self::Pd(pd) => Some(pd),
             Self::Qp(qp) => Some(qp),
             Self::UContext(ucontext) => Some(ucontext),
-            Self::PinnedMemory(_) | Self::QueueMemory(_) => None,
+            Self::CqMemory(_) | Self::PinnedMemory(_) | Self::QueueMemory(_) => None,
         }
     }
 }
@@ -132,6 +144,12 @@ impl From<Mr> for Refused {
     }
 }
 
+impl From<Lent<cq::Memory, UntilReset>> for Refused {
+    fn from(memory: Lent<cq::Memory, UntilReset>) -> Self {
+        Self::CqMemory(memory)
+    }
+}
+
 impl From<Pd> for Refused {
     fn from(pd: Pd) -> Self {
         Self::Pd(pd)
@@ -144,14 +162,14 @@ impl From<Qp> for Refused {
     }
 }
 
-impl From<Umem> for Refused {
-    fn from(memory: Umem) -> Self {
+impl From<Lent<Umem, UntilReset>> for Refused {
+    fn from(memory: Lent<Umem, UntilReset>) -> Self {
         Self::PinnedMemory(memory)
     }
 }
 
-impl From<Option<Arc<QueueMemory>>> for Refused {
-    fn from(memory: Option<Arc<QueueMemory>>) -> Self {
+impl From<Lent<Option<Arc<QueueMemory>>, UntilReset>> for Refused {
+    fn from(memory: Lent<Option<Arc<QueueMemory>>, UntilReset>) -> Self {
         Self::QueueMemory(memory)
     }
 }
@@ -181,34 +199,25 @@ impl Room {
         Ok(Self(Slot::new()?))
     }
 
-    /// Has the device create, by `command`, an object that uses `memory`.
+    /// Has the device create an object that uses `memory`, by the command that `command` makes.
     ///
     /// # Errors
     ///
-    /// See [`Admin::exec`](crate::admin::Admin::exec). The memory is freed, unless it is not known
-    /// what the device did: then it stays until the device was reset.
-    pub(super) fn create<C: AdminCommand, M: Into<Refused>>(
+    /// See [`Admin::create`](crate::admin::Admin::create). The memory is freed, unless it is not
+    /// known what the device did: then it stays until the device was reset.
+    pub(super) fn create<C: Creates, M>(
         self,
         dev: &Device<'_>,
         memory: M,
-        command: &C,
-    ) -> Result<(Self, C::Reply, M)> {
-        self.create_with(dev, memory, command, None)
-    }
-
-    /// Like [`Room::create`], for a command that points to a buffer.
-    pub(super) fn create_with<C: AdminCommand, M: Into<Refused>>(
-        self,
-        dev: &Device<'_>,
-        memory: M,
-        command: &C,
-        buffer: Option<ControlBuffer>,
-    ) -> Result<(Self, C::Reply, M)> {
-        match dev.admin.exec_with(command, buffer) {
-            Ok(reply) => Ok((self, reply, memory)),
-            Err(error) => {
-                // It has the command, and did not complete it.
-                if error == ETIME {
+        command: impl FnOnce(&mut Lent<M, C::End>) -> Result<(C, Option<ControlBuffer>)>,
+    ) -> Result<(Self, C::Reply, Lent<M, C::End>)>
+    where
+        Lent<M, UntilReset>: Into<Refused>,
+    {
+        match dev.admin.create(memory, command) {
+            Ok((reply, memory)) => Ok((self, reply, memory)),
+            Err(NotCreated { error, kept }) => {
+                if let Some(memory) = kept {
                     dev.quarantine.insert(self.0, memory.into());
                 }
                 Err(error)
@@ -307,7 +316,7 @@ fn is_in_use(refused: &Refused) -> bool {
 
 fn try_end(dev: &Device<'_>, refused: &Refused) -> Attempt {
     let Some(object) = refused.object() else {
-        return match dev.admin.dma_state().is_over() {
+        return match dev.admin.dma().is_over() {
             true => Attempt::Done,
             false => Attempt::InUse,
         };

@@ -4,10 +4,12 @@
 
 use super::{
     mem_addr,
-    AdminCommand, //
+    AdminCommand,
+    Creates, //
 };
 use crate::hw::cq::*;
 use kernel::fmt;
+use rdma::dma::Ends;
 use zerocopy::FromZeros;
 
 /// Creates a completion queue.
@@ -48,6 +50,10 @@ impl fmt::Display for CreateCq {
             self.uarn, self.sub_cqs, self.depth, self.entry_size, self.eqn
         )
     }
+}
+
+impl Creates for CreateCq {
+    type End = DestroyCq;
 }
 
 impl AdminCommand for CreateCq {
@@ -99,6 +105,8 @@ impl fmt::Display for DestroyCq {
         write!(f, "cq {}", self.number)
     }
 }
+
+impl Ends for DestroyCq {}
 
 impl AdminCommand for DestroyCq {
     const OPCODE: u8 = ADMIN_DESTROY_CQ;

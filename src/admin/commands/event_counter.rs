@@ -4,10 +4,12 @@
 
 use super::{
     words,
-    AdminCommand, //
+    AdminCommand,
+    Creates, //
 };
 use crate::hw::event_counter::*;
 use kernel::fmt;
+use rdma::dma::Ends;
 
 /// Creates an event counter; replies its handle.
 pub(crate) struct CreateEventCounter {
@@ -21,6 +23,10 @@ impl fmt::Display for CreateEventCounter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "uar {}", self.uarn)
     }
+}
+
+impl Creates for CreateEventCounter {
+    type End = DestroyEventCounter;
 }
 
 impl AdminCommand for CreateEventCounter {
@@ -55,6 +61,8 @@ impl fmt::Display for DestroyEventCounter {
         write!(f, "event counter {}", self.handle)
     }
 }
+
+impl Ends for DestroyEventCounter {}
 
 impl AdminCommand for DestroyEventCounter {
     const OPCODE: u8 = ADMIN_DESTROY_EVENT_COUNTER;

@@ -4,7 +4,8 @@
 
 use super::{
     words,
-    AdminCommand, //
+    AdminCommand,
+    Creates, //
 };
 use crate::{
     hw::mr::*,
@@ -14,6 +15,7 @@ use kernel::{
     fmt,
     prelude::*, //
 };
+use rdma::dma::Ends;
 
 /// Registers a memory region.
 pub(crate) struct RegMr {
@@ -70,6 +72,10 @@ impl fmt::Display for RegMr {
              2^{page_shift} bytes, {pages} list"
         ))
     }
+}
+
+impl Creates for RegMr {
+    type End = DeregMr;
 }
 
 impl AdminCommand for RegMr {
@@ -136,6 +142,8 @@ impl fmt::Display for DeregMr {
         write!(f, "lkey {:#x}", self.lkey)
     }
 }
+
+impl Ends for DeregMr {}
 
 impl AdminCommand for DeregMr {
     const OPCODE: u8 = ADMIN_DEREG_MR;

@@ -4,14 +4,18 @@
 
 use super::{
     mem_addr,
-    AdminCommand, //
+    AdminCommand,
+    Creates, //
 };
 use crate::hw::qp::*;
 use kernel::{
     fmt,
     prelude::*, //
 };
-use rdma::qp::QpState;
+use rdma::{
+    dma::Ends,
+    qp::QpState, //
+};
 use zerocopy::FromZeros;
 
 /// What kind of datagrams a queue pair sends and receives.
@@ -65,6 +69,10 @@ impl fmt::Display for CreateQp {
             self.sl
         ))
     }
+}
+
+impl Creates for CreateQp {
+    type End = DestroyQp;
 }
 
 impl AdminCommand for CreateQp {
@@ -232,6 +240,8 @@ impl fmt::Display for DestroyQp {
         f.write_fmt(fmt!("handle {:#x}", self.handle))
     }
 }
+
+impl Ends for DestroyQp {}
 
 impl AdminCommand for DestroyQp {
     const OPCODE: u8 = ADMIN_DESTROY_QP;

@@ -92,8 +92,10 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
     let variable = KBox::pin_init(Variable::new(), GFP_KERNEL)?;
     // Read first: should a reset come in between, the queue pair counts as one from before it.
     let generation = dev.admin.generation();
-    let command = request.command(new, ring.as_deref());
-    let (room, created, ring) = Room::new()?.create(dev, ring, &command)?;
+    let (room, created, ring) = Room::new()?.create(dev, ring, |ring| {
+        Ok((request.command(new, ring.dma_address()), None))
+    })?;
+    let shown = (*ring).clone();
     let (handle, number) = (created.qp_handle, created.qp_num);
     let qp = room.take(
         dev,
@@ -103,7 +105,7 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
             number,
             transport: request.transport,
             cap: new.cap,
-            _receive_ring: ring.clone(),
+            receive_ring: ring,
             variable,
             _made_from: MadeFrom {
                 _pd: new.pd.users.add(),
@@ -115,7 +117,7 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
     )?;
     let qp = ScopeGuard::new_with_data(qp, |qp| qp.end(dev));
 
-    let response = request.response(dev, &mut new.mappings, &created, ring)?;
+    let response = request.response(dev, &mut new.mappings, &created, shown)?;
     new.udata.respond(&response)?;
     Ok(qp.dismiss())
 }
@@ -167,7 +169,7 @@ impl<'a> Request<'a> {
         Ok(Some(Arc::new(ring, GFP_KERNEL)?))
     }
 
-    fn command(&self, new: &NewQp<'_, Efa>, ring: Option<&QueueMemory>) -> CreateQp {
+    fn command(&self, new: &NewQp<'_, Efa>, rq_addr: u64) -> CreateQp {
         CreateQp {
             pdn: new.pd.id.number,
             uarn: new.ucontext.uarn,
@@ -176,7 +178,7 @@ impl<'a> Request<'a> {
             wide_req_ids: self.flags & CREATE_QP_WITH_SQ_64_BIT_REQ_ID != 0,
             send_cq: self.send_cq.number,
             recv_cq: self.recv_cq.number,
-            rq_addr: ring.map_or(0, QueueMemory::dma_address),
+            rq_addr,
             sizes: self.sizes,
             sl: self.sl,
         }
