@@ -2,6 +2,7 @@
 //! `runner test`: the suites, in the order they run, and the selection among them.
 
 mod cargo;
+mod compile;
 mod guest;
 mod kunit;
 mod lint;
@@ -89,14 +90,19 @@ fn run_all(context: &mut Context, known: &Known) -> Result<()> {
     let lints = lint::plan(context);
     let scripts = setup::plan(context)?;
     let mutations = mutation::plan(context)?;
+    let ours = context.args.driver == Driver::Rust;
+    let compiled = match ours {
+        true => compile::plan(context)?,
+        false => Vec::new(),
+    };
     context
         .report
-        .plan(lints.len() + scripts.len() + mutations.len());
+        .plan(lints.len() + scripts.len() + mutations.len() + compiled.len());
 
     lint::run(context, &lints);
     cargo::run(context);
     setup::run(context, &scripts);
-    let ours = context.args.driver == Driver::Rust;
+    compile::run(context, &compiled);
     if ours && context.args.kernel != "stock" {
         kunit::run(context);
         mutation::run(context, &mutations);
