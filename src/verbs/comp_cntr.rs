@@ -68,7 +68,7 @@ pub(crate) struct EventCounter {
     /// Queue pairs that the device has it count for.
     pub(super) users: Users,
     // Dropped in this order: memory that the device used, then the use of its context.
-    memory: Lent<Umem, DestroyEventCounter>,
+    pub(super) memory: Lent<Umem, DestroyEventCounter>,
     _uar: Use,
 }
 

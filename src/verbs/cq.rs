@@ -74,7 +74,7 @@ pub(crate) struct Cq {
     /// Queue pairs that the device has with completions in it.
     pub(super) users: Users,
     _events: Option<Subscription>,
-    memory: Lent<Memory, DestroyCq>,
+    pub(super) memory: Lent<Memory, DestroyCq>,
     _uar: Use,
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct Mr {
     /// How the device reaches the memory.
     interconnects: Interconnects,
     // Dropped in this order: memory that the device used, then the use of its domain.
-    memory: Lent<Umem, DeregMr>,
+    pub(super) memory: Lent<Umem, DeregMr>,
     _pd: Use,
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Qp {
     transport: Transport,
     cap: QpCap,
     // Dropped in this order: memory that the device used, then the use of what it is made from.
-    receive_ring: Lent<Option<Arc<QueueMemory>>, DestroyQp>,
+    pub(super) receive_ring: Lent<Option<Arc<QueueMemory>>, DestroyQp>,
     pub(super) variable: Pin<KBox<Variable>>,
     _made_from: MadeFrom,
 }

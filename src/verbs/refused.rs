@@ -75,6 +75,20 @@ impl Refused {
             Self::CqMemory(_) | Self::PinnedMemory(_) | Self::QueueMemory(_) => None,
         }
     }
+
+    /// Its memory, if it has some, for as long as only a reset can end the use of it.
+    fn into_memory(self) -> Option<Self> {
+        match self {
+            Self::Cq(cq) => Some(cq.memory.until_reset().into()),
+            Self::EventCounter(counter) => Some(counter.memory.until_reset().into()),
+            Self::Mr(mr) => Some(mr.memory.until_reset().into()),
+            Self::Qp(qp) => Some(qp.receive_ring.until_reset().into()),
+            Self::Pd(_) | Self::UContext(_) => None,
+            memory @ (Self::CqMemory(_) | Self::PinnedMemory(_) | Self::QueueMemory(_)) => {
+                Some(memory)
+            }
+        }
+    }
 }
 
 impl fmt::Display for Refused {
@@ -231,7 +245,7 @@ impl Room {
     ///
     /// `EIO`: the device handed out a number that it refused to take back before. The new object is
     /// ended, and the old one with it if the device lets go of the number now: it has nothing of
-    /// that number any more then.
+    /// that number any more then. The old one's memory stays until the device was reset.
     pub(super) fn take<T>(self, dev: &Device<'_>, object: T) -> Result<Returnable<T>>
     where
         T: Object + Into<Refused>,
@@ -254,6 +268,9 @@ impl Room {
         if is_in_use(&old) || try_end(dev, &new) != Attempt::Done {
             dev.quarantine.insert(slot, old);
             dev.quarantine.insert(self.0, new);
+        } else if let Some(memory) = old.into_memory() {
+            // What the device let go of is the new object's.
+            dev.quarantine.insert(slot, memory);
         }
         Err(EIO)
     }
