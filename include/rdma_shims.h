@@ -9,6 +9,7 @@
 #include <linux/mm_types.h>
 #include <linux/rhashtable.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 /*
  * rhashtable: its fast paths are inlines that want constant parameters, so the
@@ -51,6 +52,7 @@ struct semaphore;
 void rdma_shim_irq_set_affinity(struct device *dev, unsigned int irq, unsigned int spread);
 void rdma_shim_irq_clear_affinity(unsigned int irq);
 void rdma_shim_sema_init(struct semaphore *sem, int count);
+void rdma_shim_init_delayed_work(struct delayed_work *work, work_func_t function);
 bool rdma_shim_fatal_signal_pending(void);
 const char *rdma_shim_kernel_release(void);
 const char *rdma_shim_kernel_version(void);

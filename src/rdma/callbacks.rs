@@ -29,9 +29,13 @@ mod ucontext;
 
 use crate::{
     bindings,
+    deferred::Deferred,
     mmap::ObjectMappings,
     object::Object,
-    provider::Provider,
+    provider::{
+        DeferredWork,
+        Provider, //
+    },
     udata::{
         self,
         Bundle,
@@ -72,6 +76,7 @@ struct Callbacks<P: Provider>(PhantomData<P>);
 pub struct Operations<P: Provider> {
     raw: bindings::ib_device_ops,
     methods: Option<DriverMethods>,
+    deferred: Option<Deferred<P>>,
     _provider: PhantomData<fn() -> P>,
 }
 
@@ -82,6 +87,7 @@ impl<P: Provider> Operations<P> {
         Self {
             raw: Callbacks::<P>::BASE,
             methods: None,
+            deferred: None,
             _provider: PhantomData,
         }
     }
@@ -90,6 +96,11 @@ impl<P: Provider> Operations<P> {
     pub const fn with_driver_methods(mut self, methods: DriverMethods) -> Self {
         self.methods = Some(methods);
         self
+    }
+
+    /// The work that is done later, where there is such.
+    pub(crate) const fn deferred(&self) -> Option<&Deferred<P>> {
+        self.deferred.as_ref()
     }
 
     /// The table of the driver's own methods, null where it has none.
@@ -102,6 +113,14 @@ impl<P: Provider> Operations<P> {
 
     pub(crate) const fn as_raw(&self) -> &bindings::ib_device_ops {
         &self.raw
+    }
+}
+
+impl<P: DeferredWork> Operations<P> {
+    /// Adds work that is done later.
+    pub const fn with_deferred_work(mut self) -> Self {
+        self.deferred = Some(Deferred::new());
+        self
     }
 }
 

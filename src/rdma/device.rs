@@ -7,6 +7,7 @@
 use crate::{
     bindings,
     debugfs::DeviceDir,
+    deferred::Running,
     pci::dev_as_raw,
     provider::Provider, //
 };
@@ -129,6 +130,8 @@ impl<P: Provider> Drop for Allocation<P> {
 pub struct Registration<'a, P: Provider> {
     // Removed before the device is unregistered, by `drop`.
     debugfs: Option<DeviceDir<P>>,
+    // Stopped after the device is unregistered, by `drop`, and before `data` is dropped.
+    deferred: Option<Running>,
     // Freed before `data`, to which it has a pointer.
     device: Allocation<P>,
     data: Pin<KBox<P::Data<'a>>>,
@@ -174,6 +177,12 @@ impl<'a, P: Provider> Registration<'a, P> {
             bindings::ib_set_device_ops(ibdev, P::OPERATIONS.as_raw());
         }
 
+        // Before the first callback can ask for work.
+        // SAFETY: The data stays where it is. Where registering fails it is dropped last, as the
+        // parameter that it is; else `drop` stops the work before the data goes.
+        let start = |deferred| unsafe { Running::start(deferred, &*data) };
+        let deferred = P::OPERATIONS.deferred().map(start).transpose()?;
+
         // SAFETY: `ibdev` is complete, and `parent` is a bound device, so it does DMA.
         to_result(unsafe {
             bindings::ib_register_device(
@@ -188,6 +197,7 @@ impl<'a, P: Provider> Registration<'a, P> {
         // INVARIANT: The registration succeeded, and `Allocation::new` stored the pointer.
         Ok(Self {
             debugfs: Some(debugfs),
+            deferred,
             device,
             data,
         })
@@ -205,5 +215,7 @@ impl<P: Provider> Drop for Registration<'_, P> {
         // SAFETY: By the type invariants the device is registered. The call returns when no
         // callback runs any more; `self.device` and then `self.data` are dropped after it.
         unsafe { bindings::ib_unregister_device(self.device.as_raw()) };
+        // After the last callback, which may have asked for work.
+        self.deferred = None;
     }
 }

@@ -12,6 +12,7 @@
 
 mod comp_cntr;
 mod cq;
+mod deferred;
 mod mmap;
 mod mr;
 mod port_counters;
@@ -26,6 +27,7 @@ pub use self::{
         CompletionCounters, //
     },
     cq::CompletionQueues,
+    deferred::DeferredWork,
     mmap::UserMmap,
     mr::{
         MemoryRegions,

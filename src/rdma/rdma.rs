@@ -14,6 +14,7 @@ mod callbacks;
 pub mod count;
 pub mod cq;
 pub mod debugfs;
+pub mod deferred;
 pub mod destroy;
 pub mod device;
 pub mod dma;

@@ -7,6 +7,7 @@
 #include <linux/semaphore.h>
 #include <linux/utsname.h>
 #include <linux/version.h>
+#include <linux/workqueue.h>
 
 #include "rdma_shims.h"
 
@@ -23,6 +24,11 @@ void rdma_shim_irq_clear_affinity(unsigned int irq)
 void rdma_shim_sema_init(struct semaphore *sem, int count)
 {
 	sema_init(sem, count);
+}
+
+void rdma_shim_init_delayed_work(struct delayed_work *work, work_func_t function)
+{
+	INIT_DELAYED_WORK(work, function);
 }
 
 bool rdma_shim_fatal_signal_pending(void)
