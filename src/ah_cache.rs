@@ -14,7 +14,7 @@
 mod listing;
 mod protocol;
 
-pub(crate) use self::protocol::{AhCache, AhRef, Entry};
+pub(crate) use self::protocol::{AhCache, AhRef, Domain, Entry};
 pub(crate) use rdma::rhashtable::Node;
 
 use kernel::{

@@ -132,8 +132,8 @@ impl Provider for Efa {
         ah::create(dev, pd, attr, udata)
     }
 
-    fn destroy_ah(dev: &Device<'_>, ah: ah::Ah) {
-        ah::destroy(dev, ah);
+    fn destroy_ah(dev: &Device<'_>, pd: &Self::Pd, ah: ah::Ah) {
+        ah::destroy(dev, pd, ah);
     }
 
     fn read_device_counters(dev: &Device<'_>, values: &mut [u64]) -> Result {

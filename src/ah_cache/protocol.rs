@@ -26,9 +26,9 @@
 //!   adds a user where there is one.
 //! - An entry is `Dead`, and out of the table, before its mutex is released. Whoever waited for
 //!   the mutex then starts again, and finds or inserts another entry.
-//! - An entry that has an AH and no users is on `parked`, but while a freed PD's are tried again.
-//!   `parked` is taken with an entry's mutex held, never the other way round, and held over no
-//!   command.
+//! - An entry that has an AH and no users is parked with its protection domain, but while it is tried
+//!   again since the domain is freed. That list is locked with an entry's mutex held, never the other
+//!   way round, and over no command.
 //!
 //! # Which order of memory accesses it rests on
 //!
@@ -70,6 +70,7 @@ use super::{
     Keyed,
     PdId, //
 };
+use core::mem;
 use kernel::{
     new_mutex,
     prelude::*,
@@ -128,14 +129,61 @@ impl AhRef {
     }
 }
 
+/// A protection domain, with what the device refused to destroy of it.
+#[pin_data]
+pub(crate) struct Domain {
+    /// What the device knows it by.
+    pub(crate) id: PdId,
+    #[pin]
+    parked: Mutex<Parked>,
+}
+
+impl Domain {
+    /// A domain of which the cache has nothing yet.
+    pub(crate) fn new(id: PdId) -> impl PinInit<Self> {
+        let parked = Parked {
+            untried: Chain::new(),
+            tried: Chain::new(),
+        };
+        pin_init!(Self {
+            id,
+            parked <- new_mutex!(parked, "efa_ah_cache_parked"),
+        })
+    }
+}
+
+/// Entries of one protection domain that have an AH and no users: those that were not tried again
+/// yet, and those that were. They make turns, so that one that the device keeps holds up no other.
+struct Parked {
+    untried: Chain<Entry>,
+    tried: Chain<Entry>,
+}
+
+impl Parked {
+    /// Takes the one that is to be tried next.
+    fn pop(&mut self) -> Option<NodeRef<Entry>> {
+        if let Some(entry) = self.untried.pop() {
+            return Some(entry);
+        }
+        mem::swap(&mut self.untried, &mut self.tried);
+        self.untried.pop()
+    }
+
+    fn remove(&mut self, entry: &NodeRef<Entry>) {
+        self.untried.remove(entry);
+        self.tried.remove(entry);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.untried.is_empty() && self.tried.is_empty()
+    }
+}
+
 /// The cache of one device.
 #[pin_data]
 pub(crate) struct AhCache {
     #[pin]
     pub(super) table: Table<Entry>,
-    /// Entries that the device refused to destroy, each on behalf of its protection domain.
-    #[pin]
-    parked: Mutex<Chain<Entry>>,
 }
 
 impl AhCache {
@@ -143,7 +191,6 @@ impl AhCache {
     pub(crate) fn new() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             table <- Table::new(),
-            parked <- new_mutex!(Chain::new(), "efa_ah_cache_parked"),
         })
     }
 
@@ -154,15 +201,15 @@ impl AhCache {
     /// - `ENOMEM` when an entry cannot be allocated.
     /// - What CREATE_AH fails with; nothing is left behind then.
     #[inline]
-    pub(crate) fn get(&self, cmds: &impl AhCommands, pd: PdId, gid: &Gid) -> Result<AhRef> {
-        let key = key(pd, gid);
+    pub(crate) fn get(&self, cmds: &impl AhCommands, pd: &Domain, gid: &Gid) -> Result<AhRef> {
+        let key = key(pd.id, gid);
         loop {
             if let Some(user) = self.table.join(&key) {
                 cmds.observe(&user, Event::Hit);
                 return Ok(AhRef(user));
             }
             let entry = self.table.get_or_insert(&key, Entry::new())?;
-            if let Some(user) = self.join(cmds, &entry)? {
+            if let Some(user) = self.join(cmds, pd, &entry)? {
                 return Ok(AhRef(user));
             }
         }
@@ -172,7 +219,12 @@ impl AhCache {
     ///
     /// Returns `None` when the entry died meanwhile.
     #[cold]
-    fn join(&self, cmds: &impl AhCommands, entry: &NodeRef<Entry>) -> Result<Option<User<Entry>>> {
+    fn join(
+        &self,
+        cmds: &impl AhCommands,
+        pd: &Domain,
+        entry: &NodeRef<Entry>,
+    ) -> Result<Option<User<Entry>>> {
         let mut state = entry.state.lock();
         let event = match *state {
             State::Dead => {
@@ -186,7 +238,7 @@ impl AhCache {
                 }
                 // Nobody uses the AH: it is parked.
                 None => {
-                    self.parked.lock().remove(entry);
+                    pd.parked.lock().remove(entry);
                     Event::Reused
                 }
             },
@@ -220,61 +272,53 @@ impl AhCache {
         }
     }
 
-    /// Ends a use. The last one destroys the device's AH.
+    /// Ends a use, which was got for `pd`. The last one destroys the device's AH.
     ///
     /// This cannot fail: an AH that the device refuses to destroy is parked until the next
     /// [`AhCache::get`] for its key, or until [`AhCache::release_pd`].
     #[inline]
-    pub(crate) fn put(&self, cmds: &impl AhCommands, ah: AhRef) {
+    pub(crate) fn put(&self, cmds: &impl AhCommands, pd: &Domain, ah: AhRef) {
         if let Some(user) = ah.0.leave_unless_last() {
-            self.leave(cmds, user);
+            self.leave(cmds, pd, user);
         }
     }
 
     /// Ends a use that was the last one when its user looked.
     #[cold]
-    fn leave(&self, cmds: &impl AhCommands, user: User<Entry>) {
+    fn leave(&self, cmds: &impl AhCommands, pd: &Domain, user: User<Entry>) {
         let entry = user.node_ref();
         let mut state = entry.state.lock();
         if !user.leave() || self.destroy(cmds, &entry, &mut state).is_ok() {
             return;
         }
         // Under the mutex, so that the next user finds it there.
-        self.parked.lock().push(entry.clone());
+        pd.parked.lock().untried.push(entry.clone());
     }
 
-    /// Destroys what is left of a protection domain without users, before it is freed.
+    /// Destroys what is left of a protection domain without users, before it is freed: up to `max`
+    /// entries, and none after one that the device refuses.
     ///
     /// # Errors
     ///
-    /// What DESTROY_AH fails with: the device still has an AH of this PD, so DEALLOC_PD must not
-    /// be sent. Calling again retries.
-    pub(crate) fn release_pd(&self, cmds: &impl AhCommands, pd: PdId) -> Result {
-        // Taken out first: commands for this PD must not hold up what others park or free.
-        let mut own = self.take_parked(pd);
-        let mut result = Ok(());
-        while let Some(entry) = own.pop() {
+    /// The device still has an AH of this PD, so DEALLOC_PD must not be sent. Calling again goes on.
+    ///
+    /// - `EAGAIN`: `max` entries were destroyed, and there are more.
+    /// - What DESTROY_AH fails with.
+    pub(crate) fn release_pd(&self, cmds: &impl AhCommands, pd: &Domain, max: usize) -> Result {
+        for _ in 0..max {
+            let Some(entry) = pd.parked.lock().pop() else {
+                return Ok(());
+            };
             if let Err(e) = self.retire(cmds, &entry) {
-                result = Err(e);
-                self.parked.lock().push(entry);
+                pd.parked.lock().tried.push(entry);
+                return Err(e);
             }
         }
-        result
-    }
-
-    /// Takes the parked entries of a protection domain.
-    fn take_parked(&self, pd: PdId) -> Chain<Entry> {
-        let mut parked = self.parked.lock();
-        let (mut own, mut others) = (Chain::new(), Chain::new());
-        while let Some(entry) = parked.pop() {
-            if entry.pd() == pd {
-                own.push(entry);
-            } else {
-                others.push(entry);
-            }
+        if pd.parked.lock().is_empty() {
+            Ok(())
+        } else {
+            Err(EAGAIN)
         }
-        *parked = others;
-        own
     }
 
     /// Destroys the AH of an entry that was parked.

@@ -5,7 +5,7 @@
 //! Each test names, after "Broken by", a one-line change that makes it fail; the same changes are in
 //! `tests/mutations/ah_cache.toml`, where `make test-full` tries them.
 
-use super::{AhCommands, Entry, Event, Keyed, Node, Observer, PdId};
+use super::{AhCommands, Domain, Entry, Event, Keyed, Node, Observer, PdId};
 use kernel::{
     prelude::*,
     sync::{
@@ -127,6 +127,12 @@ impl Observer for Device {
 struct Bench {
     #[pin]
     cache: super::AhCache,
+    #[pin]
+    pd: Domain,
+    #[pin]
+    other_pd: Domain,
+    #[pin]
+    new_pd: Domain,
     device: Device,
     running: Atomic<u32>,
     arrived: Atomic<u32>,
@@ -138,6 +144,9 @@ impl Bench {
         Arc::pin_init(
             try_pin_init!(Bench {
                 cache <- super::AhCache::new(),
+                pd <- Domain::new(PD),
+                other_pd <- Domain::new(OTHER_PD),
+                new_pd <- Domain::new(NEW_PD),
                 device: Device::new(),
                 running: Atomic::new(0),
                 arrived: Atomic::new(0),
@@ -147,12 +156,33 @@ impl Bench {
         )
     }
 
+    fn domain(&self, pd: PdId) -> &Domain {
+        match pd {
+            OTHER_PD => &self.other_pd,
+            NEW_PD => &self.new_pd,
+            _ => &self.pd,
+        }
+    }
+
     fn get(&self, pd: PdId, peer: u8) -> Result<super::AhRef> {
-        self.cache.get(&self.device, pd, &gid(peer))
+        self.cache.get(&self.device, self.domain(pd), &gid(peer))
     }
 
     fn put(&self, ah: super::AhRef) {
-        self.cache.put(&self.device, ah);
+        self.put_of(PD, ah);
+    }
+
+    fn put_of(&self, pd: PdId, ah: super::AhRef) {
+        self.cache.put(&self.device, self.domain(pd), ah);
+    }
+
+    fn release(&self, pd: PdId, max: usize) -> Result {
+        self.cache.release_pd(&self.device, self.domain(pd), max)
+    }
+
+    /// Releases a protection domain however much it has.
+    fn release_pd(&self, pd: PdId) -> Result {
+        self.release(pd, usize::MAX)
     }
 
     /// Whether the device still has this AH for `peer`, as its users rely on.
@@ -214,6 +244,15 @@ const PD: PdId = PdId {
     number: 7,
 };
 
+/// Another protection domain.
+const OTHER_PD: PdId = PdId { number: 8, ..PD };
+
+/// The number of the first one after a reset.
+const NEW_PD: PdId = PdId {
+    generation: 2,
+    ..PD
+};
+
 fn gid(peer: u8) -> Gid {
     let mut gid = Gid([0; 16]);
     gid.0[0] = 0xfe;
@@ -243,17 +282,16 @@ mod cases {
     #[test]
     fn peers_and_protection_domains_are_apart() -> Result {
         let bench = Bench::new()?;
-        let other = PdId { number: 8, ..PD };
         let a = bench.get(PD, 0)?;
         let b = bench.get(PD, 1)?;
-        let c = bench.get(other, 2)?;
+        let c = bench.get(OTHER_PD, 2)?;
         let d = bench.get(PD, 2)?;
         assert_eq!(bench.device.commands(), (4, 0));
         bench.put(a);
         assert_eq!(bench.device.commands(), (4, 1));
         bench.put(d);
         bench.put(b);
-        bench.put(c);
+        bench.put_of(OTHER_PD, c);
         assert_eq!(bench.device.commands(), (4, 4));
         Ok(())
     }
@@ -300,54 +338,42 @@ mod cases {
         assert_eq!(bench.device.commands(), (1, 0));
         bench.put(again);
         assert_eq!(bench.device.commands(), (1, 1));
-        bench.cache.release_pd(&bench.device, PD)?;
+        bench.release_pd(PD)?;
         assert_eq!(bench.device.commands(), (1, 1));
         Ok(())
     }
 
-    /// Broken by: `put` without the push to `parked`, `release_pd` without that after an error.
+    /// Broken by: `leave` without the push to `parked`, `release_pd` without that after an error.
     #[test]
     fn freeing_the_pd_retries_until_the_device_agrees() -> Result {
         let bench = Bench::new()?;
         let ah = bench.get(PD, 0)?;
         bench.device.fail_destroy.store(2, Relaxed);
         bench.put(ah);
-        assert!(bench.cache.release_pd(&bench.device, PD).is_err());
+        assert!(bench.release_pd(PD).is_err());
         assert_eq!(bench.device.commands(), (1, 0));
-        bench.cache.release_pd(&bench.device, PD)?;
-        assert_eq!(bench.device.commands(), (1, 1));
-        Ok(())
-    }
-
-    /// Broken by: `release_pd` without the comparison of the PD.
-    #[test]
-    fn freeing_a_pd_leaves_what_others_parked() -> Result {
-        let bench = Bench::new()?;
-        let other = PdId { number: 8, ..PD };
-        let ah = bench.get(PD, 0)?;
-        bench.device.fail_destroy.store(1, Relaxed);
-        bench.put(ah);
-        bench.cache.release_pd(&bench.device, other)?;
-        assert_eq!(bench.device.commands(), (1, 0));
-        bench.cache.release_pd(&bench.device, PD)?;
+        bench.release_pd(PD)?;
         assert_eq!(bench.device.commands(), (1, 1));
         Ok(())
     }
 
     /// Broken by: `release_pd` that keeps `parked` locked over its commands.
     #[test]
-    fn freeing_a_pd_waits_for_no_other_pds_commands() -> Result {
+    fn a_handle_is_reused_while_another_is_tried_again() -> Result {
         let bench = Bench::new()?;
-        let other = PdId { number: 8, ..PD };
-        let ah = bench.get(PD, 0)?;
-        bench.device.fail_destroy.store(1, Relaxed);
-        bench.put(ah);
+        let (first, second) = (bench.get(PD, 0)?, bench.get(PD, 1)?);
+        bench.device.fail_destroy.store(2, Relaxed);
+        bench.put(first);
+        bench.put(second);
         bench.device.latency.store(500_000, Relaxed);
-        bench.spawn_into_command(|bench| bench.cache.release_pd(&bench.device, PD))?;
-        bench.cache.release_pd(&bench.device, other)?;
+        // The second is tried first.
+        bench.spawn_into_command(|bench| bench.release(PD, 1))?;
+        let first = bench.get(PD, 0)?;
         assert_eq!(bench.running.load(Relaxed), 1);
         assert_eq!(bench.join(), 0);
-        assert_eq!(bench.device.commands(), (1, 1));
+        assert_eq!(bench.device.commands(), (2, 1));
+        bench.put(first);
+        assert_eq!(bench.device.commands(), (2, 2));
         Ok(())
     }
 
@@ -363,15 +389,11 @@ mod cases {
             .iter()
             .for_each(|slot| slot.store(0, Relaxed));
 
-        let new_pd = PdId {
-            generation: 2,
-            ..PD
-        };
-        let new = bench.get(new_pd, 0)?;
+        let new = bench.get(NEW_PD, 0)?;
         assert_eq!(bench.device.commands(), (2, 0));
         bench.put(old);
         assert_eq!(bench.device.commands(), (2, 0));
-        bench.put(new);
+        bench.put_of(NEW_PD, new);
         assert_eq!(bench.device.commands(), (2, 1));
         Ok(())
     }
@@ -457,7 +479,7 @@ mod cases {
             })?;
         }
         assert_eq!(bench.join(), 0);
-        bench.cache.release_pd(&bench.device, PD)?;
+        bench.release_pd(PD)?;
         let (created, destroyed) = bench.device.commands();
         assert!(created > 0);
         assert_eq!(created, destroyed);

@@ -142,8 +142,9 @@ pub trait Provider: Sized + 'static {
         udata: &Udata<'_>,
     ) -> Result<Self::Ah>;
 
-    /// Destroys an address handle. It cannot fail, for the same reason as [`Self::dealloc_pd`].
-    fn destroy_ah(dev: &Self::Data<'_>, ah: Self::Ah);
+    /// Destroys an address handle of a protection domain. It cannot fail, for the same reason as
+    /// [`Self::dealloc_pd`].
+    fn destroy_ah(dev: &Self::Data<'_>, pd: &Self::Pd, ah: Self::Ah);
 
     /// Reads the counters of [`Self::DEVICE_COUNTERS`], in that order.
     fn read_device_counters(dev: &Self::Data<'_>, values: &mut [u64]) -> Result;

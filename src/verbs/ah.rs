@@ -51,11 +51,11 @@ fn try_create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr<'_>, udata: &Udata<'_>) -
         ratelimited!(dev_warn!(
             dev.pdev,
             "create_ah: PD {}: {error:?} ({hint})\n",
-            pd.id
+            pd.domain.id
         ))
     })?;
-    let ah = dev.ah_cache.get(dev, pd.id, gid)?;
-    let ah = ScopeGuard::new_with_data(ah, |ah| dev.ah_cache.put(dev, ah));
+    let ah = dev.ah_cache.get(dev, &pd.domain, gid)?;
+    let ah = ScopeGuard::new_with_data(ah, |ah| dev.ah_cache.put(dev, &pd.domain, ah));
 
     udata.respond(&IbvCreateAhResp {
         comp_mask: 0,
@@ -75,8 +75,8 @@ fn destination<'a>(attr: &AhAttr<'a>) -> Result<&'a Gid> {
 }
 
 /// Destroys an address handle. The last use of the device's destroys that.
-pub(crate) fn destroy(dev: &Device<'_>, ah: Ah) {
-    dev.ah_cache.put(dev, ah.0);
+pub(crate) fn destroy(dev: &Device<'_>, pd: &Pd, ah: Ah) {
+    dev.ah_cache.put(dev, &pd.domain, ah.0);
 }
 
 #[kernel::macros::kunit_tests(efa_ah)]

@@ -125,7 +125,7 @@ fn reg(
             )
         })?;
     check_range(request)?;
-    dev.expect_current(pd.id.generation)?;
+    dev.expect_current(pd.domain.id.generation)?;
     refused::retry(dev);
 
     let memory = request.memory.pin().inspect_err(|error| {
@@ -207,7 +207,7 @@ fn command(
         PageList::Indirect(_) => Some(ControlBuffer::indirect(lists.into_pieces())),
     };
     let command = RegMr {
-        pdn: pd.id.number,
+        pdn: pd.domain.id.number,
         length: request.memory.len(),
         iova: request.iova,
         permissions,
@@ -224,7 +224,7 @@ fn log(dev: &Device<'_>, pd: &Pd, request: &MrRequest<'_>, reason: fmt::Argument
     ratelimited!(dev_warn!(
         dev.pdev,
         "reg_mr: PD {}, {} bytes: {reason}\n",
-        pd.id,
+        pd.domain.id,
         request.memory.len()
     ));
 }

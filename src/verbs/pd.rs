@@ -14,7 +14,10 @@ use crate::{
         AllocPd,
         DeallocPd, //
     },
-    ah_cache::PdId,
+    ah_cache::{
+        Domain,
+        PdId, //
+    },
     device::Device,
     uapi::IbvAllocPdResp,
     users::Users, //
@@ -27,8 +30,8 @@ use rdma::udata::Udata;
 
 /// A protection domain of a user context.
 pub(crate) struct Pd {
-    /// What the device knows it by.
-    pub(super) id: PdId,
+    /// What the device knows it by, and the cache.
+    pub(super) domain: Pin<KBox<Domain>>,
     /// Queue pairs and memory regions that the device has in it. Address handles are the cache's.
     pub(super) users: Users,
 }
@@ -52,6 +55,7 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd>> {
 
     let users = Users::new()?;
     let room = Room::new()?;
+    let domain = KBox::new_uninit(GFP_KERNEL)?;
     // Read first: should a reset come in between, the number counts as one from before it, and is
     // never given back in place of somebody else's.
     let generation = dev.admin.generation();
@@ -59,7 +63,8 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd>> {
         generation,
         number: dev.admin.exec(&AllocPd)?,
     };
-    let pd = room.take(dev, Pd { id, users })?;
+    let Ok(domain) = domain.write_pin_init(Domain::new(id));
+    let pd = room.take(dev, Pd { domain, users })?;
     let pd = ScopeGuard::new_with_data(pd, |pd| pd.end(dev));
 
     udata.respond(&IbvAllocPdResp {
@@ -82,9 +87,9 @@ impl Object for Pd {
         Name {
             verb: "dealloc_pd",
             kind: "PD",
-            number: self.id.number.into(),
-            generation: self.id.generation,
-            handle: self.id.number.into(),
+            number: self.domain.id.number.into(),
+            generation: self.domain.id.generation,
+            handle: self.domain.id.number.into(),
         }
     }
 
@@ -96,11 +101,11 @@ impl Object for Pd {
     ///
     /// In this order: a number that is handed out again must come without address handles.
     fn give_back(&self, dev: &Device<'_>) -> Result {
-        dev.ah_cache.release_pd(dev, self.id)?;
+        dev.ah_cache.release_pd(dev, &self.domain, usize::MAX)?;
         dev.end(
-            self.id.generation,
+            self.domain.id.generation,
             &DeallocPd {
-                pdn: self.id.number,
+                pdn: self.domain.id.number,
             },
         )
     }

@@ -42,12 +42,14 @@ impl<P: Provider> Callbacks<P> {
         if flags & bindings::rdma_destroy_ah_flags_RDMA_DESTROY_AH_SLEEPABLE == 0 {
             return EOPNOTSUPP.to_errno();
         }
-        // SAFETY: `ah` is valid, and its device was set when it was created.
-        let ibdev = unsafe { (*ah).device };
+        // SAFETY: `ah` is valid, and its device and PD were set when it was created.
+        let (ibdev, pd) = unsafe { ((*ah).device, (*ah).pd) };
+        // SAFETY: `pd` was created, and is not destroyed while an object is made from it.
+        let pd = unsafe { PdObject::<P>::data(pd) };
         // SAFETY: `ah` was created, this is its last callback, and it cannot fail from here on.
         let data = unsafe { AhObject::<P>::take(ah) };
         // SAFETY: This is a callback of `ibdev`.
-        unsafe { Device::<P>::with_data(ibdev, |dev| P::destroy_ah(dev, data)) };
+        unsafe { Device::<P>::with_data(ibdev, |dev| P::destroy_ah(dev, pd, data)) };
         0
     }
 }

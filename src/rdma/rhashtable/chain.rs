@@ -27,6 +27,11 @@ impl<T> Chain<T> {
         Chain { top: None }
     }
 
+    /// Says whether there is nothing on it.
+    pub fn is_empty(&self) -> bool {
+        self.top.is_none()
+    }
+
     /// Puts `node` on the chain, unless it is on a chain already: then the reference is dropped.
     pub fn push(&mut self, node: NodeRef<T>) {
         let mut link = node.link.lock();

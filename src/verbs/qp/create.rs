@@ -78,7 +78,7 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
         ))
     })?;
     let made_from = [
-        new.pd.id.generation,
+        new.pd.domain.id.generation,
         new.ucontext.generation,
         request.send_cq.generation,
         request.recv_cq.generation,
@@ -171,7 +171,7 @@ impl<'a> Request<'a> {
 
     fn command(&self, new: &NewQp<'_, Efa>, rq_addr: u64) -> CreateQp {
         CreateQp {
-            pdn: new.pd.id.number,
+            pdn: new.pd.domain.id.number,
             uarn: new.ucontext.uarn,
             transport: self.transport,
             unsolicited_write_recv: self.flags & CREATE_QP_WITH_UNSOLICITED_WRITE_RECV != 0,

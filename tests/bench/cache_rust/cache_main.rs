@@ -14,6 +14,7 @@ mod ah_cache;
 use ah_cache::{
     AhCache,
     AhCommands,
+    Domain,
     Entry,
     Event,
     Node,
@@ -102,25 +103,27 @@ impl Observer for NoDevice {
 struct OpenCache {
     #[pin]
     cache: AhCache,
+    #[pin]
+    pd: Domain,
 }
 
 impl OpenCache {
     /// One hit, and the end of it.
     fn pair(&self, gid: &Gid) -> Result {
-        let ah = self.cache.get(&NoDevice, PD, gid)?;
-        self.cache.put(&NoDevice, ah);
+        let ah = self.cache.get(&NoDevice, &self.pd, gid)?;
+        self.cache.put(&NoDevice, &self.pd, ah);
         Ok(())
     }
 
     /// Pairs until `enough` says so of their number, while there is another user. Returns how many.
     fn pairs(&self, gid: &Gid, enough: impl Fn(usize) -> bool) -> Result<usize> {
-        let held = self.cache.get(&NoDevice, PD, gid)?;
+        let held = self.cache.get(&NoDevice, &self.pd, gid)?;
         let mut done = 0;
         while !enough(done) {
             self.pair(gid)?;
             done += 1;
         }
-        self.cache.put(&NoDevice, held);
+        self.cache.put(&NoDevice, &self.pd, held);
         Ok(done)
     }
 }
@@ -133,6 +136,7 @@ impl MiscDevice for OpenCache {
         KBox::try_pin_init(
             try_pin_init!(Self {
                 cache <- AhCache::new(),
+                pd <- Domain::new(PD),
             }),
             GFP_KERNEL,
         )

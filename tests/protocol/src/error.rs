@@ -8,6 +8,7 @@ pub struct Error(i32);
 
 pub const ENOENT: Error = Error(2);
 pub const EIO: Error = Error(5);
+pub const EAGAIN: Error = Error(11);
 pub const ENOMEM: Error = Error(12);
 pub const EBUSY: Error = Error(16);
 pub const EINVAL: Error = Error(22);

@@ -2,7 +2,7 @@
 
 //! What every file of the kernel imports.
 
-pub use crate::error::{Error, Result, EBUSY, EINVAL, EIO, ENOMEM};
+pub use crate::error::{Error, Result, EAGAIN, EBUSY, EINVAL, EIO, ENOMEM};
 pub use crate::{pin_init, try_pin_init};
 pub use core::{marker::PhantomPinned, pin::Pin};
 pub use pinned_init::{pin_data, pinned_drop, PinInit, PinnedDrop};

@@ -5,7 +5,7 @@
 use super::{device::Device, ledger::count};
 use crate::{
     attr::Gid,
-    driver::ah_cache::{AhCache, AhRef, PdId},
+    driver::ah_cache::{AhCache, AhRef, Domain, PdId},
     machine,
     prelude::*,
 };
@@ -24,11 +24,18 @@ pub const PD: PdId = PdId {
 /// Another protection domain.
 pub const OTHER_PD: PdId = PdId { number: 8, ..PD };
 
+/// The number of the first one after a reset.
+pub const NEW_PD: PdId = PdId {
+    generation: 2,
+    ..PD
+};
+
 /// An address.
 pub const PEER: Gid = Gid([1; 16]);
 
 pub struct Bench {
     cache: Pin<Box<AhCache>>,
+    domains: [Pin<Box<Domain>>; 3],
     pub device: Device,
     got: Cell<u32>,
 }
@@ -43,24 +50,56 @@ impl Bench {
 
     pub fn get_for(&self, pd: PdId, gid: &Gid) -> Result<AhRef> {
         self.cache
-            .get(&self.device, pd, gid)
+            .get(&self.device, self.domain(pd), gid)
             .inspect(|_| count(&self.got))
     }
 
     pub fn put(&self, ah: AhRef) {
-        self.cache.put(&self.device, ah);
+        self.put_of(PD, ah);
     }
 
+    pub fn put_of(&self, pd: PdId, ah: AhRef) {
+        self.cache.put(&self.device, self.domain(pd), ah);
+    }
+
+    /// Releases a protection domain however much it has.
     pub fn release_pd(&self, pd: PdId) -> Result {
-        self.cache.release_pd(&self.device, pd)
+        self.release(pd, usize::MAX)
+    }
+
+    pub fn release(&self, pd: PdId, max: usize) -> Result {
+        self.cache.release_pd(&self.device, self.domain(pd), max)
+    }
+
+    fn domain(&self, pd: PdId) -> &Domain {
+        let found = self.domains.iter().find(|domain| domain.id == pd);
+        found.expect("the tests have few")
     }
 
     /// Gets an address handle, sends a message and puts it.
     pub fn use_once(&self, pd: PdId) -> Result {
         let ah = self.get(pd)?;
         self.device.send(pd, &PEER, &ah);
-        self.put(ah);
+        self.put_of(pd, ah);
         Ok(())
+    }
+
+    /// Lets the device refuse to destroy so many address handles of [`PD`], and returns their
+    /// numbers. The last one is tried again first.
+    pub fn park(&self, count: u8) -> Vec<u16> {
+        let fail = self.device.fail_destroy.replace(count.into());
+        let numbers = (0..count)
+            .map(|number| {
+                let mut peer = PEER;
+                peer.0[0] ^= number + 1;
+                let ah = self.get_for(PD, &peer).expect("it is free");
+                let number = ah.ah();
+                self.put(ah);
+                number
+            })
+            .collect();
+        self.device.fail_destroy.set(fail);
+        numbers
     }
 }
 
@@ -116,6 +155,8 @@ fn run(
         machine::reset();
         let bench = Arc::new(Bench {
             cache: Box::try_pin_init(AhCache::new()).expect("there is memory"),
+            domains: [PD, OTHER_PD, NEW_PD]
+                .map(|id| Box::pin_init(Domain::new(id)).expect("there is memory")),
             device: Device::new(),
             got: Cell::new(0),
         });

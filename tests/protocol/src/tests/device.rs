@@ -36,6 +36,8 @@ pub struct Device {
     /// How many of the next commands fail.
     pub fail_create: Cell<u32>,
     pub fail_destroy: Cell<u32>,
+    /// The AH that is never destroyed, 0 for none.
+    pub kept: Cell<u16>,
     pub created: Cell<u32>,
     pub destroyed: Cell<u32>,
     pub refused: Cell<u32>,
@@ -55,6 +57,7 @@ impl Device {
             live: RefCell::default(),
             fail_create: Cell::new(0),
             fail_destroy: Cell::new(0),
+            kept: Cell::new(0),
             created: Cell::new(0),
             destroyed: Cell::new(0),
             refused: Cell::new(0),
@@ -144,6 +147,10 @@ impl AhCommands for Device {
 
     fn destroy_ah(&self, pd: PdId, ah: u16) -> Result {
         self.take(&self.fail_destroy, pd.generation)?;
+        if ah == self.kept.get() {
+            count(&self.refused);
+            return Err(EINVAL);
+        }
         let mut live = self.live.borrow_mut();
         let found = live
             .iter()

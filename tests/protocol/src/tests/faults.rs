@@ -2,9 +2,8 @@
 
 //! One thread: what comes after what.
 
-use super::bench::{in_all_orders, OTHER_PD, PD, PEER};
+use super::bench::{in_all_orders, NEW_PD, OTHER_PD, PD, PEER};
 use crate::{
-    driver::ah_cache::PdId,
     machine,
     prelude::*, //
 };
@@ -96,19 +95,79 @@ fn freeing_a_pd_leaves_what_others_parked() {
 }
 
 #[test]
+fn freeing_a_pd_stops_at_the_first_refusal() {
+    in_all_orders(|bench| {
+        bench.park(3);
+        bench.device.fail_destroy.set(1);
+        assert_eq!(bench.release_pd(PD), Err(EINVAL));
+        assert_eq!(bench.device.commands(), (3, 0));
+        bench.release_pd(PD).unwrap();
+        assert_eq!(bench.device.commands(), (3, 3));
+    });
+}
+
+#[test]
+fn freeing_a_pd_goes_on_where_it_had_to_stop() {
+    in_all_orders(|bench| {
+        bench.park(3);
+        assert_eq!(bench.release(PD, 2), Err(EAGAIN));
+        assert_eq!(bench.device.commands(), (3, 2));
+        assert_eq!(bench.release(PD, 1), Ok(()));
+        assert_eq!(bench.device.commands(), (3, 3));
+    });
+}
+
+#[test]
+fn a_handle_that_the_device_keeps_holds_up_no_other() {
+    in_all_orders(|bench| {
+        let parked = bench.park(3);
+        bench.device.kept.set(parked[2]);
+        assert_eq!(bench.release_pd(PD), Err(EINVAL));
+        assert_eq!(bench.device.commands(), (3, 0));
+        assert_eq!(bench.release(PD, 2), Err(EAGAIN));
+        assert_eq!(bench.device.commands(), (3, 2));
+        assert_eq!(bench.release_pd(PD), Err(EINVAL));
+        bench.device.kept.set(0);
+        bench.release_pd(PD).unwrap();
+    });
+}
+
+#[test]
+fn a_handle_that_was_tried_again_is_not_forgotten() {
+    in_all_orders(|bench| {
+        bench.park(1);
+        bench.device.fail_destroy.set(2);
+        assert_eq!(bench.release_pd(PD), Err(EINVAL));
+        // Another one, which is tried first.
+        bench.use_once(PD).unwrap();
+        assert_eq!(bench.release(PD, 1), Err(EAGAIN));
+        bench.release_pd(PD).unwrap();
+        assert_eq!(bench.device.commands(), (2, 2));
+    });
+}
+
+#[test]
+fn a_parked_handle_that_was_tried_again_is_reused_as_well() {
+    in_all_orders(|bench| {
+        bench.device.fail_destroy.set(2);
+        bench.use_once(PD).unwrap();
+        assert_eq!(bench.release_pd(PD), Err(EINVAL));
+        bench.use_once(PD).unwrap();
+        assert_eq!(bench.device.told.reused.get(), 1);
+        assert_eq!(machine::blocks(), 0, "it is kept for its PD's end");
+    });
+}
+
+#[test]
 fn a_reset_ends_what_came_before_it() {
     in_all_orders(|bench| {
         let old = bench.get(PD).unwrap();
         bench.device.reset();
-        let new_pd = PdId {
-            generation: 2,
-            ..PD
-        };
-        let new = bench.get(new_pd).unwrap();
+        let new = bench.get(NEW_PD).unwrap();
         bench.put(old);
         assert_eq!(bench.device.told.outlived.get(), 1);
         assert_eq!(bench.device.commands(), (2, 0));
-        bench.put(new);
+        bench.put_of(NEW_PD, new);
         assert_eq!(bench.device.commands(), (2, 1));
     });
 }
