@@ -19,6 +19,7 @@ use crate::{
     },
     ah_watch::AhCounters,
     quarantine::Quarantine,
+    retries::Retries,
     verbs::{
         refused::Refused,
         stats::VerbsStats, //
@@ -58,6 +59,7 @@ pub(crate) struct Device<'bound> {
     pub(crate) admin: Admin,
     #[pin]
     pub(crate) quarantine: Quarantine<Refused>,
+    pub(crate) retries: Retries,
 }
 
 impl<'bound> Device<'bound> {
@@ -78,6 +80,7 @@ impl<'bound> Device<'bound> {
             ah_counters: AhCounters::new()?,
             stats: VerbsStats::new(),
             quarantine <- Quarantine::new(),
+            retries: Retries::new()?,
             admin,
         }? Error)
     }

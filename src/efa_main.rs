@@ -13,6 +13,7 @@ mod driver;
 mod hw;
 mod page_list;
 mod quarantine;
+mod retries;
 mod trace;
 mod uapi;
 mod users;

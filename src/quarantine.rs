@@ -4,8 +4,9 @@
 //!
 //! An error at the end of an object must not reach the RDMA core where a context is being closed,
 //! and the object's number and memory must not be used again while the device still has it. So it
-//! waits here: calls that make or end objects try again, and a device reset ends it.
+//! waits here: the device is asked again later (`retries`), and its reset ends it.
 
+use crate::retries::Outcome;
 use kernel::{
     new_mutex,
     prelude::*,
@@ -15,8 +16,19 @@ use kernel::{
             Atomic, //
         },
         Mutex, //
+    },
+    time::{
+        Delta,
+        Instant,
+        Monotonic, //
     }, //
 };
+
+/// How many objects the device is asked for in one [`Quarantine::retry`].
+const TRIES: usize = 8;
+
+/// After this time none is asked for any more.
+const TIME: Delta = Delta::from_millis(500);
 
 /// Room for one object, allocated while an error can still be reported.
 pub(crate) struct Slot<T>(KBox<Node<T>>);
@@ -48,6 +60,8 @@ impl<T> Slot<T> {
 pub(crate) enum Attempt {
     /// The device let go of it.
     Done,
+    /// The device let go of some of it, and refused nothing.
+    Partly,
     /// Others that the device still has are made from it, so it was not asked.
     InUse,
     /// The device refused.
@@ -171,36 +185,41 @@ impl<T> Quarantine<T> {
         waiting.objects().skip(skip).take(count).for_each(f);
     }
 
-    /// Tries to give objects back with `give_back`, until the device refuses or none is left that
-    /// is not in use.
+    /// Tries to give objects back with `give_back`, each once: until the device refuses, or it was
+    /// asked for long enough.
     ///
-    /// What was tried is tried again after all others had their turn.
-    pub(crate) fn retry(&self, mut give_back: impl FnMut(&T) -> Attempt) {
-        // What one round gives back may have been all that kept others in use.
-        while self.round(&mut give_back) {}
-    }
-
-    /// Tries each object once, until the device refuses. Says whether another round is worth it.
-    fn round(&self, mut give_back: impl FnMut(&T) -> Attempt) -> bool {
-        let mut progress = false;
+    /// What was tried is tried again after all others had their turn. What one call gives back may
+    /// have been all that kept others in use: they come with the next one.
+    pub(crate) fn retry(&self, mut give_back: impl FnMut(&T) -> Attempt) -> Outcome {
+        let start = Instant::<Monotonic>::now();
+        let (mut tries, mut refused) = (0, false);
         for _ in 0..self.len.load(Relaxed) {
+            if tries == TRIES || start.elapsed() >= TIME || refused {
+                break;
+            }
             let Some(node) = self.waiting.lock().next() else {
-                return false;
+                break;
             };
             let attempt = node.object.as_ref().map_or(Attempt::Done, &mut give_back);
             if attempt == Attempt::Done {
                 // The object goes first: what it was made from can be given back once it is gone.
                 drop(node);
                 self.len.fetch_sub(1, Relaxed);
-                progress = true;
-                continue;
+            } else {
+                self.waiting.lock().tried.push(node);
             }
-            self.waiting.lock().tried.push(node);
-            if attempt == Attempt::Refused {
-                return false;
+            match attempt {
+                Attempt::Done | Attempt::Partly => tries += 1,
+                Attempt::InUse => {}
+                Attempt::Refused => refused = true,
             }
         }
-        progress
+        match (tries > 0, refused) {
+            _ if self.is_empty() => Outcome::AllGone,
+            (true, false) => Outcome::GoesOn,
+            (true, true) => Outcome::Slowed,
+            (false, _) => Outcome::Stuck,
+        }
     }
 
     fn is_empty(&self) -> bool {
@@ -211,7 +230,10 @@ impl<T> Quarantine<T> {
 #[kernel::macros::kunit_tests(efa_quarantine)]
 mod tests {
     use super::*;
-    use kernel::sync::Arc;
+    use kernel::{
+        sync::Arc,
+        time::delay::fsleep, //
+    };
 
     type TestQuarantine = Pin<KBox<Quarantine<Arc<u32>>>>;
 
@@ -240,24 +262,27 @@ mod tests {
     fn an_empty_quarantine_tries_nothing() -> Result {
         let quarantine = quarantine_of(&[])?;
         let mut tries = 0;
-        quarantine.retry(|_| {
+        let outcome = quarantine.retry(|_| {
             tries += 1;
             Attempt::Done
         });
         assert_eq!(tries, 0);
+        assert_eq!(outcome, Outcome::AllGone);
         Ok(())
     }
 
     #[test]
     fn what_was_given_back_leaves_and_the_rest_stays() -> Result {
         let quarantine = quarantine_of(&[1, 2])?;
-        quarantine.retry(|object| match **object {
+        let outcome = quarantine.retry(|object| match **object {
             1 => Attempt::Refused,
             _ => Attempt::Done,
         });
+        assert_eq!(outcome, Outcome::Slowed);
         assert!(holds(&quarantine, 1));
         assert!(!holds(&quarantine, 2));
-        quarantine.retry(|_| Attempt::Done);
+        let outcome = quarantine.retry(|_| Attempt::Done);
+        assert_eq!(outcome, Outcome::AllGone);
         assert!(quarantine.take(|_| true).is_none());
         Ok(())
     }
@@ -267,10 +292,11 @@ mod tests {
         let quarantine = quarantine_of(&[1, 2, 3])?;
         let mut tried = KVec::with_capacity(4, GFP_KERNEL)?;
         for _ in 0..3 {
-            quarantine.retry(|object| {
+            let outcome = quarantine.retry(|object| {
                 assert!(tried.push_within_capacity(**object).is_ok());
                 Attempt::Refused
             });
+            assert_eq!(outcome, Outcome::Stuck);
         }
         assert_eq!(tried.len(), 3);
         for number in [1, 2, 3] {
@@ -302,14 +328,17 @@ mod tests {
     fn what_is_in_use_does_not_hold_up_the_others() -> Result {
         let quarantine = quarantine_of(&[1, 2, 3])?;
         let mut tries = 0;
-        quarantine.retry(|object| {
-            tries += 1;
-            match **object {
-                2 => Attempt::InUse,
-                _ => Attempt::Done,
-            }
-        });
-        // Another round since the first gave something back.
+        let mut retry = || {
+            quarantine.retry(|object| {
+                tries += 1;
+                match **object {
+                    2 => Attempt::InUse,
+                    _ => Attempt::Done,
+                }
+            })
+        };
+        assert_eq!(retry(), Outcome::GoesOn);
+        assert_eq!(retry(), Outcome::Stuck);
         assert_eq!(tries, 4);
         assert!(quarantine.take(|object| **object != 2).is_none());
         assert!(holds(&quarantine, 2));
@@ -317,18 +346,58 @@ mod tests {
     }
 
     #[test]
-    fn what_others_were_made_from_goes_after_them_in_the_same_try() -> Result {
+    fn what_others_were_made_from_goes_after_them() -> Result {
         // The newest is tried first, and what an object was made from comes after it.
         let quarantine = quarantine_of(&[1, 2, 3])?;
         let mut gone = 0;
-        quarantine.retry(|object| {
-            if **object != gone + 1 {
-                return Attempt::InUse;
-            }
-            gone += 1;
+        let mut retry = || {
+            quarantine.retry(|object| {
+                if **object != gone + 1 {
+                    return Attempt::InUse;
+                }
+                gone += 1;
+                Attempt::Done
+            })
+        };
+        while retry() == Outcome::GoesOn {}
+        assert_eq!(retry(), Outcome::AllGone);
+        assert_eq!(gone, 3);
+        Ok(())
+    }
+
+    #[test]
+    fn the_device_is_not_asked_for_more_at_once_than_it_may() -> Result {
+        // CAST: A few.
+        let count = 2 * TRIES as u32 + 1;
+        let quarantine = quarantine_of(&[])?;
+        for number in 0..count {
+            quarantine.insert(Slot::new()?, object(number)?);
+        }
+        for attempt in [Attempt::Partly, Attempt::Done] {
+            let mut tries = 0;
+            let outcome = quarantine.retry(|_| {
+                tries += 1;
+                attempt
+            });
+            assert_eq!((tries, outcome), (TRIES, Outcome::GoesOn));
+        }
+        // What the device let go of in part only is there still.
+        let mut left = 0;
+        quarantine.list(0, usize::MAX, |_| left += 1);
+        assert_eq!(left, TRIES + 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_slow_device_is_not_asked_for_long() -> Result {
+        let quarantine = quarantine_of(&[1, 2, 3])?;
+        let mut tries = 0;
+        let outcome = quarantine.retry(|_| {
+            tries += 1;
+            fsleep(TIME);
             Attempt::Done
         });
-        assert!(quarantine.take(|_| true).is_none());
+        assert_eq!((tries, outcome), (1, Outcome::GoesOn));
         Ok(())
     }
 

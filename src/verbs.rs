@@ -66,6 +66,7 @@ impl Provider for Efa {
         .with_memory_regions()
         .with_queue_pairs()
         .with_completion_counters()
+        .with_deferred_work()
         .with_driver_methods(METHODS);
     const DRIVER_ID: DriverId = DriverId::EFA;
     const UVERBS_ABI_VERSION: u32 = UVERBS_ABI_VERSION;
@@ -112,7 +113,7 @@ impl Provider for Efa {
     }
 
     fn dealloc_ucontext(dev: &Device<'_>, ucontext: Self::UContext) {
-        ucontext::dealloc(dev, ucontext);
+        ucontext.end(dev);
     }
 
     fn alloc_pd(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Self::Pd> {
@@ -120,7 +121,7 @@ impl Provider for Efa {
     }
 
     fn dealloc_pd(dev: &Device<'_>, pd: Self::Pd) {
-        pd::dealloc(dev, pd);
+        pd.end(dev);
     }
 
     fn create_ah(

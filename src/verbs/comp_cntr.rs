@@ -6,7 +6,6 @@
 use super::{
     qp::Qp,
     refused::{
-        self,
         Name,
         Object,
         Returnable,
@@ -176,7 +175,6 @@ fn create(dev: &Device<'_>, ucontext: &UContext, call: &MethodCall<'_>) -> Resul
     if caps(dev).max_counters == 0 {
         return Err(EOPNOTSUPP);
     }
-    refused::retry(dev);
     let completions = pin(call, IB_ATTR_CREATE_COMP_CNTR_COMP_BUFFER)?;
     let errors = pin(call, IB_ATTR_CREATE_COMP_CNTR_ERR_BUFFER)?;
 

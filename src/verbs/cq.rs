@@ -8,7 +8,6 @@
 use super::{
     mmap,
     refused::{
-        self,
         Name,
         Object,
         Returnable,
@@ -174,7 +173,6 @@ fn try_create(
         return Err(EIO);
     }
 
-    refused::retry(dev);
     let users = Users::new()?;
     let memory = Memory::new(dev, new, shape.len()?)?;
     let events = match eq {

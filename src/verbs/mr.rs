@@ -5,7 +5,6 @@
 use super::{
     pd::Pd,
     refused::{
-        self,
         Name,
         Object,
         Returnable,
@@ -126,7 +125,6 @@ fn reg(
         })?;
     check_range(request)?;
     dev.expect_current(pd.domain.id.generation)?;
-    refused::retry(dev);
 
     let memory = request.memory.pin().inspect_err(|error| {
         log(

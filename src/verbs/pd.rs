@@ -3,7 +3,6 @@
 //! Protection domains.
 
 use super::refused::{
-    self,
     Name,
     Object,
     Returnable,
@@ -28,6 +27,10 @@ use kernel::{
 };
 use rdma::udata::Udata;
 
+/// How many address handles that the device refused to destroy it is asked again to, at once. Those
+/// of a protection domain are no burden to who frees it, however many there are.
+const AHS_AT_ONCE: usize = 8;
+
 /// A protection domain of a user context.
 pub(crate) struct Pd {
     /// What the device knows it by, and the cache.
@@ -51,8 +54,6 @@ pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd
 
 fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd>> {
     udata.expect_no_request()?;
-    refused::retry(dev);
-
     let users = Users::new()?;
     let room = Room::new()?;
     let domain = KBox::new_uninit(GFP_KERNEL)?;
@@ -75,13 +76,6 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd>> {
     Ok(pd.dismiss())
 }
 
-/// Frees a protection domain. Its objects are gone, but for those that the device refused to
-/// destroy.
-pub(crate) fn dealloc(dev: &Device<'_>, pd: Returnable<Pd>) {
-    refused::retry(dev);
-    pd.end(dev);
-}
-
 impl Object for Pd {
     fn name(&self) -> Name {
         Name {
@@ -101,7 +95,7 @@ impl Object for Pd {
     ///
     /// In this order: a number that is handed out again must come without address handles.
     fn give_back(&self, dev: &Device<'_>) -> Result {
-        dev.ah_cache.release_pd(dev, &self.domain, usize::MAX)?;
+        dev.ah_cache.release_pd(dev, &self.domain, AHS_AT_ONCE)?;
         dev.end(
             self.domain.id.generation,
             &DeallocPd {

@@ -23,6 +23,7 @@ use crate::{
         NotCreated, //
     },
     device::Device,
+    driver::Efa,
     quarantine::{
         Attempt,
         Slot, //
@@ -32,13 +33,16 @@ use core::ops::Deref;
 use kernel::{
     fmt,
     prelude::*,
-    sync::Arc, //
+    sync::Arc,
+    time::Msecs, //
 };
 use rdma::{
+    deferred::Work,
     dma::{
         Lent,
         UntilReset, //
     },
+    provider::DeferredWork,
     queue_memory::QueueMemory,
     ratelimited,
     umem::Umem, //
@@ -115,7 +119,8 @@ pub(crate) trait Object {
     ///
     /// # Errors
     ///
-    /// See [`Device::end`].
+    /// - `EAGAIN`: the device let go of a part, as much as it may be asked for at once.
+    /// - What [`Device::end`] fails with.
     fn give_back(&self, dev: &Device<'_>) -> Result;
 }
 
@@ -232,7 +237,7 @@ impl Room {
             Ok((reply, memory)) => Ok((self, reply, memory)),
             Err(NotCreated { error, kept }) => {
                 if let Some(memory) = kept {
-                    dev.quarantine.insert(self.0, memory.into());
+                    quarantine(dev, self.0, memory.into());
                 }
                 Err(error)
             }
@@ -266,11 +271,15 @@ impl Room {
         ));
         let new = object.into();
         if is_in_use(&old) || try_end(dev, &new) != Attempt::Done {
-            dev.quarantine.insert(slot, old);
-            dev.quarantine.insert(self.0, new);
-        } else if let Some(memory) = old.into_memory() {
+            quarantine(dev, slot, old);
+            quarantine(dev, self.0, new);
+        } else {
             // What the device let go of is the new object's.
-            dev.quarantine.insert(slot, memory);
+            if let Some(memory) = old.into_memory() {
+                quarantine(dev, slot, memory);
+            }
+            // What the old one was made from may wait for it.
+            dev.retries.begin();
         }
         Err(EIO)
     }
@@ -296,7 +305,6 @@ impl<T: Object + Into<Refused>> Returnable<T> {
     ///
     /// [ended]: Self::end
     pub(super) fn destroy(&self, dev: &Device<'_>) -> Result {
-        retry(dev);
         if self.object.is_in_use() {
             return Err(ENODEV);
         }
@@ -307,7 +315,7 @@ impl<T: Object + Into<Refused>> Returnable<T> {
     pub(super) fn end(self, dev: &Device<'_>) {
         let object = self.object.into();
         if try_end(dev, &object) != Attempt::Done {
-            dev.quarantine.insert(self.slot, object);
+            quarantine(dev, self.slot, object);
         }
     }
 }
@@ -322,9 +330,25 @@ fn error_of_request(error: Error) -> Error {
     }
 }
 
-/// Tries again to give back what the device refused to take.
-pub(super) fn retry(dev: &Device<'_>) {
-    dev.quarantine.retry(|object| try_end(dev, object));
+fn quarantine(dev: &Device<'_>, slot: Slot<Refused>, object: Refused) {
+    dev.quarantine.insert(slot, object);
+    dev.retries.begin();
+}
+
+impl DeferredWork for Efa {
+    fn work<'a>(dev: &'a Device<'_>) -> &'a Work {
+        dev.retries.work()
+    }
+
+    /// Tries again to give back what the device refused to take.
+    fn run(dev: &Device<'_>) -> Option<Msecs> {
+        // Nothing more is sent to a device that failed: what waits is for its reset.
+        if !dev.admin.is_open() {
+            return None;
+        }
+        let outcome = dev.quarantine.retry(|object| try_end(dev, object));
+        dev.retries.after(outcome)
+    }
 }
 
 fn is_in_use(refused: &Refused) -> bool {
@@ -341,8 +365,10 @@ fn try_end(dev: &Device<'_>, refused: &Refused) -> Attempt {
     if object.is_in_use() {
         return Attempt::InUse;
     }
-    let Err(error) = object.give_back(dev) else {
-        return Attempt::Done;
+    let error = match object.give_back(dev) {
+        Ok(()) => return Attempt::Done,
+        Err(EAGAIN) => return Attempt::Partly,
+        Err(error) => error,
     };
     let name = object.name();
     ratelimited!(dev_warn!(

@@ -4,7 +4,6 @@
 //! a process may reach.
 
 use super::refused::{
-    self,
     Name,
     Object,
     Returnable,
@@ -60,7 +59,6 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<UContext>
         queues.min_sq_depth,
     )?;
 
-    refused::retry(dev);
     let users = Users::new()?;
     let room = Room::new()?;
     let ucontext = UContext {
@@ -84,13 +82,6 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<UContext>
         reserved_b0: [0; 2],
     })?;
     Ok(ucontext.dismiss())
-}
-
-/// Closes a user context.
-pub(crate) fn dealloc(dev: &Device<'_>, ucontext: Returnable<UContext>) {
-    ucontext.end(dev);
-    // Last: closing a context is what frees most of what a refused object waits for.
-    refused::retry(dev);
 }
 
 impl Object for UContext {

@@ -9,6 +9,7 @@ from collections import Counter
 
 import debugfs
 import uverbs
+from ah_cache import wait_until
 
 THREADS = 32
 PEERS = 8
@@ -38,10 +39,9 @@ def storm_of_failing_commands_leaves_nothing(test):
             seen += storm(pd, seeds)
             pd.dealloc()  # may have to wait in the quarantine for a handle that the device does not let go
         test.device.clear_faults()
-        context.alloc_pd().dealloc()  # asks again for what is in the quarantine
-        assert test.device.live("ah") == [], "address handles are left on the device"
-        assert test.device.live("pd") == [], "protection domains are left on the device"
-    assert debugfs.text(test, "quarantine").splitlines()[1:] == []
+        assert wait_until(lambda: test.device.live("ah") == []), "address handles are left on the device"
+        assert wait_until(lambda: test.device.live("pd") == []), "protection domains are left on the device"
+    assert wait_until(lambda: debugfs.text(test, "quarantine").splitlines()[1:] == [])
     after = debugfs.numbers(test, "ah_counters")
     assert after["entries"] == 0
     more = {name: after[name] - before[name] for name in before}

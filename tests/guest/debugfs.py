@@ -214,15 +214,20 @@ def in_bytes(test, size):
 def quarantine_is_listed(test):
     """What the device did not take back is listed until it does."""
     assert text(test, "quarantine").splitlines()[1:] == []
-    test.device.fail("dealloc_pd", count=2)
+    test.device.fail("dealloc_pd", count=0)
     with uverbs.Context(test.function.uverbs()) as context:
         pd = context.alloc_pd()
         number = pd.number
         pd.dealloc()
-        assert [line.split() for line in text(test, "quarantine").splitlines()[1:]] == [["PD", str(number)]]
+
+        def listed(*lines):
+            # Not while it is tried.
+            return wait_until(lambda: [line.split() for line in text(test, "quarantine").splitlines()[1:]] == [*lines])
+
+        assert listed(["PD", str(number)]), text(test, "quarantine")
         test.device.clear_faults()
-        context.alloc_pd().dealloc()
-    assert text(test, "quarantine").splitlines()[1:] == []
+        assert listed(), text(test, "quarantine")
+        assert test.device.objects()["pd"] == 0
 
 
 def admin_faults_are_counted(test):

@@ -6,6 +6,7 @@ import errno
 import ioctl
 import requests
 import uverbs
+from ah_cache import wait_until
 from endpoint import Endpoint
 from processes import Child
 from uapi import error_of
@@ -82,6 +83,10 @@ def number_that_was_not_taken_back_is_refused(test):
             test.device.fault(command, "deny", status="unknown_error")
             Child(leave).end()
             assert not test.device.faults(), f"no {command} was sent"
+            # Right after the driver asked again: the next time is not while the number is handed out.
+            asked = test.device.seen(command)
+            assert wait_until(lambda: test.device.seen(command) >= asked + 2), f"{command} was not tried again"
             errors = [error_of(make) for _ in range(3)]
             assert errors == [errno.EIO, 0, 0], f"after {command}: {errors}"
-            assert test.device.objects() == before, f"{test.device.objects()}, before {before}"
+            # What the old object was made from follows.
+            assert wait_until(lambda: test.device.objects() == before), f"{test.device.objects()}, before {before}"

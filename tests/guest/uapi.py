@@ -137,16 +137,3 @@ def unknown_limits_are_refused(test):
             result = error.errno
         assert result == errno.EOPNOTSUPP, f"caps {caps}: errno {result}"
         assert test.function.counter("alloc_ucontext_err") == errors + 1
-
-
-def failed_dealloc_pd_is_retried(test):
-    """No error reaches user space, and the next allocation gives the PD back first."""
-    with uverbs.Context(test.function.uverbs()) as context:
-        pd = context.alloc_pd()
-        live = test.device.objects()["pd"]
-        test.device.fail("dealloc_pd")
-        pd.dealloc()
-        assert test.device.objects()["pd"] == live, "the fault did not hit"
-        pd = context.alloc_pd()
-        assert test.device.objects()["pd"] == live, "the PD was not given back"
-        pd.dealloc()

@@ -23,7 +23,6 @@ use crate::{
         cq::Cq,
         mmap,
         refused::{
-            self,
             Returnable,
             Room, //
         }, //
@@ -86,7 +85,6 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
     for generation in made_from {
         dev.expect_current(generation)?;
     }
-    refused::retry(dev);
 
     let ring = request.receive_ring(dev)?;
     let variable = KBox::pin_init(Variable::new(), GFP_KERNEL)?;
