@@ -2,9 +2,10 @@
 
 //! Who still uses an object of the device.
 //!
-//! The RDMA core destroys objects in the right order, but the device may refuse: then an object
-//! stays on the device though the core has forgotten it, and what it was made from (its
-//! protection domain, its completion queues, its doorbell page) must stay there too.
+//! The RDMA core destroys objects in the right order, but the device may refuse, or a process may
+//! still reach what is the object's: then an object stays on the device though the core has
+//! forgotten it, and what it was made from (its protection domain, its completion queues, its
+//! doorbell page) must stay there too.
 
 use kernel::{
     prelude::*,
@@ -18,7 +19,13 @@ use kernel::{
 };
 
 /// The users of one object of the device.
-pub(crate) struct Users(Arc<Atomic<usize>>);
+pub(crate) struct Users(Arc<Counts>);
+
+struct Counts {
+    all: Atomic<usize>,
+    /// Those that stay only because a process can still reach them.
+    lingering: Atomic<usize>,
+}
 
 impl Users {
     /// An object that nobody uses.
@@ -27,30 +34,57 @@ impl Users {
     ///
     /// `ENOMEM`: there is no memory.
     pub(crate) fn new() -> Result<Self> {
-        Ok(Self(Arc::new(Atomic::new(0), GFP_KERNEL)?))
+        let counts = Counts {
+            all: Atomic::new(0),
+            lingering: Atomic::new(0),
+        };
+        Ok(Self(Arc::new(counts, GFP_KERNEL)?))
     }
 
     /// Adds a user, for as long as the result lives.
     ///
     /// The caller makes sure that the object exists: it was given to the running callback.
     pub(crate) fn add(&self) -> Use {
-        self.0.add(1, Relaxed);
-        Use(self.0.clone())
+        self.0.all.add(1, Relaxed);
+        Use {
+            counts: self.0.clone(),
+            lingers: Atomic::new(false),
+        }
     }
 
     /// Says whether somebody uses the object. Users are only added before its destroying callback.
     pub(crate) fn any(&self) -> bool {
-        self.0.load(Acquire) != 0
+        self.0.all.load(Acquire) != 0
+    }
+
+    /// How many users are only there because a process can still reach them.
+    pub(crate) fn lingering(&self) -> usize {
+        self.0.lingering.load(Relaxed)
     }
 }
 
 /// One use of an object of the device.
-pub(crate) struct Use(Arc<Atomic<usize>>);
+pub(crate) struct Use {
+    counts: Arc<Counts>,
+    lingers: Atomic<bool>,
+}
+
+impl Use {
+    /// Notes that the user is only there because a process can still reach it.
+    pub(crate) fn linger(&self) {
+        if !self.lingers.xchg(true, Relaxed) {
+            self.counts.lingering.add(1, Relaxed);
+        }
+    }
+}
 
 impl Drop for Use {
     fn drop(&mut self) {
+        if self.lingers.load(Relaxed) {
+            self.counts.lingering.fetch_sub(1, Relaxed);
+        }
         // The device let go of the user before; whoever sees the count must see that too.
-        self.0.fetch_sub(1, Release);
+        self.counts.all.fetch_sub(1, Release);
     }
 }
 
@@ -67,6 +101,22 @@ mod tests {
         drop(first);
         assert!(users.any());
         drop(second);
+        assert!(!users.any());
+        Ok(())
+    }
+
+    #[test]
+    fn a_user_lingers_once_and_until_it_goes() -> Result {
+        let users = Users::new()?;
+        let first = users.add();
+        let second = users.add();
+        first.linger();
+        first.linger();
+        assert_eq!(users.lingering(), 1);
+        drop(second);
+        assert_eq!(users.lingering(), 1);
+        drop(first);
+        assert_eq!(users.lingering(), 0);
         assert!(!users.any());
         Ok(())
     }

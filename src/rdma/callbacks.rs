@@ -64,7 +64,7 @@ type AhObject<P> = Object<bindings::ib_ah, <P as Provider>::Ah>;
 /// more, and what processes may still be mapping stays a moment longer.
 struct Mapped<T> {
     data: T,
-    _mappings: ObjectMappings,
+    mappings: ObjectMappings,
 }
 
 /// The callbacks of the provider `P`; each file of this module has those of one kind of object.

@@ -5,7 +5,8 @@
 //! A driver gives a verbs object mappings while it creates it ([`Mappings`]), and tells user space
 //! their keys, which are offsets for `mmap()`. They belong to the object from then on: when it is
 //! destroyed they cannot be mapped any more. What is mapped already stays, until the process
-//! unmaps it or, for a device's pages, the device goes away.
+//! unmaps it or, for a device's pages, the device goes away. A driver whose device gives such pages
+//! to somebody else [watches](Watch) for that.
 
 use crate::{
     bindings,
@@ -20,7 +21,10 @@ use core::{
     cell::Cell,
     marker::PhantomData,
     mem::offset_of,
-    ptr::NonNull, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 use kernel::{
     build_assert::const_assert,
@@ -30,7 +34,16 @@ use kernel::{
     page::PAGE_SIZE,
     pci,
     prelude::*,
-    sync::Arc,
+    sync::{
+        atomic::{
+            ordering::{
+                Full,
+                Relaxed, //
+            },
+            Atomic, //
+        },
+        Arc, //
+    },
     types::Opaque, //
 };
 
@@ -126,24 +139,51 @@ impl Pages {
     }
 }
 
+/// Hears when nobody can reach a device's pages any more.
+pub trait Watch: Send + Sync {
+    /// The object has given the mapping up, and no process has it mapped any more, nor any copy of
+    /// it. Called with locks of a process's memory held, so it should not wait.
+    fn unreachable(&self);
+}
+
+/// Tells a [`Watch`] when it is dropped.
+pub struct Watched(Arc<dyn Watch>);
+
+impl Watched {
+    /// Tells `watch`.
+    pub fn by(watch: Arc<dyn Watch>) -> Self {
+        Self(watch)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.unreachable();
+    }
+}
+
 /// What a mapping is to show. A process has to map all of it at once, and shared.
 pub enum Target<'a> {
-    /// Pages of the device.
-    Device(IoPages<'a>, Caching),
+    /// Pages of the device, and who hears of their end.
+    Device(IoPages<'a>, Caching, Option<Watched>),
     /// Memory of a queue.
     Queue(Arc<QueueMemory>, Access),
 }
 
 /// What a mapping shows.
 enum Shown {
-    Device(Pages, Caching),
+    Device(
+        Pages,
+        Caching,
+        #[expect(dead_code, reason = "it is dropped")] Option<Watched>,
+    ),
     Queue(Arc<QueueMemory>, Access),
 }
 
 impl Shown {
     fn len(&self) -> usize {
         match self {
-            Self::Device(pages, _) => pages.len,
+            Self::Device(pages, ..) => pages.len,
             Self::Queue(memory, _) => memory.len(),
         }
     }
@@ -163,7 +203,7 @@ impl Shown {
 struct Entry {
     base: Opaque<bindings::rdma_user_mmap_entry>,
     /// The next entry of the same object.
-    next: Cell<Option<NonNull<Entry>>>,
+    next: Cell<*mut Entry>,
     shown: Shown,
 }
 
@@ -171,20 +211,42 @@ struct Entry {
 ///
 /// # Invariants
 ///
-/// Has the object's reference to each entry on the list that `head` begins; their user context
-/// exists.
+/// Has the object's reference to each entry on the list that `head` begins, null where there is
+/// none; their user context exists.
 struct List {
-    head: Option<NonNull<Entry>>,
+    head: Atomic<*mut Entry>,
+}
+
+// SAFETY: The entries are only reached to remove them, which any thread may do.
+unsafe impl Send for List {}
+// SAFETY: Whoever takes the list out has it alone.
+unsafe impl Sync for List {}
+
+impl List {
+    /// No entries.
+    fn new() -> Self {
+        // INVARIANT: An empty list refers to nothing.
+        Self {
+            head: Atomic::new(ptr::null_mut()),
+        }
+    }
+
+    /// Removes all entries.
+    fn clear(&self) {
+        // INVARIANT: The list is empty, and its references are ours.
+        let mut head = self.head.xchg(ptr::null_mut(), Full);
+        while let Some(entry) = NonNull::new(head) {
+            // SAFETY: We have a reference to the entry.
+            head = unsafe { entry.as_ref() }.next.get();
+            // SAFETY: As above, and this gives the reference back.
+            unsafe { bindings::rdma_user_mmap_entry_remove(entry.as_ptr().cast()) };
+        }
+    }
 }
 
 impl Drop for List {
     fn drop(&mut self) {
-        while let Some(entry) = self.head {
-            // SAFETY: By the type invariants we have a reference to the entry.
-            self.head = unsafe { entry.as_ref() }.next.get();
-            // SAFETY: As above, and this gives the reference back.
-            unsafe { bindings::rdma_user_mmap_entry_remove(entry.as_ptr().cast()) };
-        }
+        self.clear();
     }
 }
 
@@ -209,10 +271,10 @@ impl Mappings<'_> {
     /// `ucontext` is the user context of the running call, whose device's operations have
     /// `mmap_free` from [`Operations::with_user_mmap`](crate::provider::Operations).
     pub(crate) unsafe fn new(ucontext: NonNull<bindings::ib_ucontext>) -> Self {
-        // INVARIANT: By the safety requirements; an empty list refers to nothing.
+        // INVARIANT: By the safety requirements.
         Self {
             ucontext,
-            list: List { head: None },
+            list: List::new(),
             _call: PhantomData,
         }
     }
@@ -226,9 +288,9 @@ impl Mappings<'_> {
     pub fn add(&mut self, target: Target<'_>) -> Result<u64> {
         const_assert!(offset_of!(Entry, base) == 0);
         let shown = match target {
-            Target::Device(pages, caching) => {
+            Target::Device(pages, caching, watched) => {
                 self.expect_own(pages.device)?;
-                Shown::Device(pages.pages, caching)
+                Shown::Device(pages.pages, caching, watched)
             }
             Target::Queue(memory, access) => Shown::Queue(memory, access),
         };
@@ -236,7 +298,7 @@ impl Mappings<'_> {
         let entry = KBox::new(
             Entry {
                 base: Opaque::zeroed(),
-                next: Cell::new(self.list.head),
+                next: Cell::new(self.list.head.load(Relaxed)),
                 shown,
             },
             GFP_KERNEL,
@@ -254,8 +316,8 @@ impl Mappings<'_> {
             drop(unsafe { KBox::from_raw(entry.as_ptr()) });
             return Err(error);
         }
-        // INVARIANT: Inserting gave us a reference.
-        self.list.head = Some(entry);
+        // INVARIANT: Inserting gave us a reference, and `&mut self` says that nobody else adds one.
+        self.list.head.store(entry.as_ptr(), Relaxed);
         // SAFETY: We have a reference, and the field does not change.
         let page = unsafe { (*raw).start_pgoff } as u64;
         Ok(page.wrapping_mul(PAGE_SIZE as u64))
@@ -273,23 +335,28 @@ impl Mappings<'_> {
         }
     }
 
+    /// Gives all of them up: what is mapped stays mapped, and nothing more can be.
+    pub fn clear(&mut self) {
+        self.list.clear();
+    }
+
     /// Hands the mappings over to the object, which was created.
     pub(crate) fn into_owned(self) -> ObjectMappings {
-        ObjectMappings { _list: self.list }
+        ObjectMappings(self.list)
     }
 }
 
 /// The mappings of an object. They cannot be mapped any more when this is dropped.
 ///
 /// It must be dropped before the user context of its object is gone.
-pub(crate) struct ObjectMappings {
-    _list: List,
-}
+pub(crate) struct ObjectMappings(List);
 
-// SAFETY: The entries are only reached to remove them, which any thread may do.
-unsafe impl Send for ObjectMappings {}
-// SAFETY: Shared access offers nothing.
-unsafe impl Sync for ObjectMappings {}
+impl ObjectMappings {
+    /// Gives all of them up: what is mapped stays mapped, and nothing more can be.
+    pub(crate) fn clear(&self) {
+        self.0.clear();
+    }
+}
 
 /// Maps what a process asks for.
 ///
@@ -325,7 +392,7 @@ pub(crate) unsafe fn map(
     let entry = unsafe { reference.0.cast::<Entry>().as_ref() };
     match &entry.shown {
         // SAFETY: This is the callback, and these are the pages of the entry.
-        Shown::Device(pages, caching) => unsafe {
+        Shown::Device(pages, caching, _) => unsafe {
             map_device(ucontext, vma, *pages, *caching, reference.0)
         },
         Shown::Queue(memory, access) => {

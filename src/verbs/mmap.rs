@@ -18,7 +18,8 @@ use rdma::{
     mmap::{
         Caching,
         IoPages,
-        Target, //
+        Target,
+        Watched, //
     },
     ratelimited, //
 };
@@ -48,16 +49,23 @@ pub(super) fn doorbell<'a>(dev: &'a Device<'_>, offset: u32) -> Result<DevicePar
         ));
         return Err(EIO);
     }
-    part(dev, bar, offset, 4, Caching::Uncached)
+    part(dev, bar, offset, 4, Caching::Uncached, None)
 }
 
-/// The pages of the `len` bytes of LLQ memory at `offset`.
+/// The pages of the `len` bytes of LLQ memory at `offset`. Whoever is told by `watched` has to keep
+/// the device from giving them to others until then.
 ///
 /// # Errors
 ///
 /// `EIO`: the device told an offset outside its BAR, or pages where its interrupts are set up.
-pub(super) fn llq<'a>(dev: &'a Device<'_>, offset: u32, len: u32) -> Result<DevicePart<'a>> {
-    part(dev, LLQ_BAR, offset, len, Caching::WriteCombining)
+pub(super) fn llq<'a>(
+    dev: &'a Device<'_>,
+    offset: u32,
+    len: u32,
+    watched: Watched,
+) -> Result<DevicePart<'a>> {
+    let caching = Caching::WriteCombining;
+    part(dev, LLQ_BAR, offset, len, caching, Some(watched))
 }
 
 fn part<'a>(
@@ -66,6 +74,7 @@ fn part<'a>(
     offset: u32,
     len: u32,
     caching: Caching,
+    watched: Option<Watched>,
 ) -> Result<DevicePart<'a>> {
     let pages = IoPages::of_bar(dev.pdev, &dev.interrupts, bar, offset.into(), len.into());
     let pages = pages.map_err(|error| {
@@ -81,7 +90,7 @@ fn part<'a>(
         EIO
     })?;
     Ok(DevicePart {
-        target: Target::Device(pages, caching),
+        target: Target::Device(pages, caching, watched),
         offset_in_page: pages.offset_in_page(),
     })
 }

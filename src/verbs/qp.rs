@@ -4,8 +4,10 @@
 
 mod create;
 mod modify;
+mod send_ring;
 mod transitions;
 
+use self::send_ring::SendRing;
 use super::refused::{
     Name,
     Object,
@@ -30,6 +32,7 @@ use kernel::{
 };
 use rdma::{
     dma::Lent,
+    mmap::Watch,
     provider::QueuePairs,
     qp::{
         NewQp,
@@ -55,8 +58,8 @@ pub(crate) struct Qp {
     cap: QpCap,
     // Dropped in this order: memory that the device used, then the use of what it is made from.
     pub(super) receive_ring: Lent<Option<Arc<QueueMemory>>, DestroyQp>,
-    pub(super) variable: Pin<KBox<Variable>>,
-    _made_from: MadeFrom,
+    pub(super) variable: Arc<Variable>,
+    made_from: MadeFrom,
 }
 
 /// What changes in the life of a queue pair.
@@ -68,22 +71,32 @@ pub(super) struct Variable {
     /// The event counters that count its completions.
     #[pin]
     pub(super) counters: Mutex<KVec<Use>>,
+    /// Who can reach its send ring.
+    send_ring: SendRing,
 }
 
 impl Variable {
     /// As it is in a new queue pair.
-    fn new() -> impl PinInit<Self> {
+    fn new(dev: &Device<'_>) -> impl PinInit<Self> {
+        let send_ring = SendRing::new(dev.retries.work().clone());
         pin_init!(Self {
             state <- new_mutex!(QpState::Reset, "efa_qp_state"),
             counters <- new_mutex!(KVec::new(), "efa_qp_counters"),
+            send_ring,
         })
+    }
+}
+
+impl Watch for Variable {
+    fn unreachable(&self) {
+        self.send_ring.set_unreachable();
     }
 }
 
 /// What a queue pair is made from. The device has to keep all of it as long as the queue pair.
 struct MadeFrom {
     _pd: Use,
-    _ucontext: Use,
+    ucontext: Use,
     _send_cq: Use,
     _recv_cq: Use,
 }
@@ -104,6 +117,17 @@ impl Object for Qp {
             generation: self.generation,
             handle: self.handle,
         }
+    }
+
+    /// Destroyed, its send ring would become somebody else's.
+    fn is_in_use(&self) -> bool {
+        self.variable.send_ring.is_reachable()
+    }
+
+    fn hold_back(&self, dev: &Device<'_>) {
+        self.variable.send_ring.await_end();
+        self.made_from.ucontext.linger();
+        modify::reset(dev, self);
     }
 
     fn give_back(&self, dev: &Device<'_>) -> Result {

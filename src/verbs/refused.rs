@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Objects that the device refused to take back.
+//! Objects that the device refused to take back, or cannot be given back yet.
 //!
 //! Where a verbs object must end, but the device still has what is behind it, that part stays
 //! here, with all that the device may still use, until a later try succeeds or the device is reset.
@@ -110,10 +110,14 @@ pub(crate) trait Object {
     /// What it is called.
     fn name(&self) -> Name;
 
-    /// Whether the device still has objects that are made from it.
+    /// Whether the device still has objects that are made from it, or a process can reach what the
+    /// device would give to others.
     fn is_in_use(&self) -> bool {
         false
     }
+
+    /// Called where it has to stay on the device since it is in use, before it does.
+    fn hold_back(&self, _dev: &Device<'_>) {}
 
     /// Makes the device let go of it.
     ///
@@ -300,7 +304,7 @@ impl<T: Object + Into<Refused>> Returnable<T> {
     ///
     /// - `ENODEV`: no later try of the process can succeed, so the object is to be [ended]. The
     ///   device does not answer, or it kept what is made from this object, of which the process
-    ///   knows nothing.
+    ///   knows nothing, or a process can still reach what is the object's.
     /// - `EINVAL`, `ENOMEM`, `EOPNOTSUPP`: the device refused. A later try may succeed.
     ///
     /// [ended]: Self::end
@@ -313,6 +317,9 @@ impl<T: Object + Into<Refused>> Returnable<T> {
 
     /// Ends an object whose end must not fail: gives it back to the device, now or later.
     pub(super) fn end(self, dev: &Device<'_>) {
+        if self.object.is_in_use() {
+            self.object.hold_back(dev);
+        }
         let object = self.object.into();
         if try_end(dev, &object) != Attempt::Done {
             quarantine(dev, self.slot, object);

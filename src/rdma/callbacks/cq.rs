@@ -103,7 +103,7 @@ impl<P: CompletionQueues> Callbacks<P> {
                     revoke,
                     mapped: Mapped {
                         data,
-                        _mappings: mappings.into_owned(),
+                        mappings: mappings.into_owned(),
                     },
                 },
             );

@@ -104,7 +104,7 @@ impl<P: QueuePairs> Callbacks<P> {
                 qp,
                 Mapped {
                     data,
-                    _mappings: new.mappings.into_owned(),
+                    mappings: new.mappings.into_owned(),
                 },
             );
         }
@@ -176,7 +176,9 @@ impl<P: QueuePairs> Callbacks<P> {
         let reason = unsafe { Reason::new(udata, uobject.cast()) };
         if reason == Reason::Request {
             // SAFETY: `qp` was created, and nobody else destroys it.
-            let data = unsafe { &QpObject::<P>::data(qp).data };
+            let Mapped { data, mappings } = unsafe { QpObject::<P>::data(qp) };
+            // First, so that the driver knows what may still be reached.
+            mappings.clear();
             // SAFETY: This is a callback of `ibdev`.
             match unsafe { Device::<P>::with_data(ibdev, |dev| P::destroy_qp(dev, data)) } {
                 Ok(()) => {
@@ -189,7 +191,8 @@ impl<P: QueuePairs> Callbacks<P> {
             }
         }
         // SAFETY: `qp` was created, and this succeeds from here on.
-        let Mapped { data, _mappings } = unsafe { QpObject::<P>::take(qp) };
+        let Mapped { data, mappings } = unsafe { QpObject::<P>::take(qp) };
+        drop(mappings);
         // SAFETY: This is a callback of `ibdev`.
         unsafe { Device::<P>::with_data(ibdev, |dev| P::end_qp(dev, data)) };
         0

@@ -37,11 +37,14 @@ pub trait QueuePairs: CompletionQueues {
 
     /// Makes the device let go of a queue pair, since user space asks for it. Then it is dropped.
     ///
+    /// Its mappings were given up: no process can map them from now on, but some may have.
+    ///
     /// Where that fails the queue pair stays, and user space may ask again. But it does not stay
     /// where the error is `ENODEV`, which says that no later try can succeed: then
     /// [`Self::end_qp`] is called.
     fn destroy_qp(dev: &Self::Data<'_>, qp: &Self::Qp) -> Result;
 
-    /// Ends a queue pair whose end must not fail: its context is closing, or the device is gone.
+    /// Ends a queue pair whose end must not fail: its context is closing, or the device is gone. Its
+    /// mappings were given up.
     fn end_qp(dev: &Self::Data<'_>, qp: Self::Qp);
 }

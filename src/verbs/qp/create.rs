@@ -25,15 +25,15 @@ use crate::{
         refused::{
             Returnable,
             Room, //
-        }, //
+        },
+        ucontext::UContext, //
     }, //
 };
 use core::mem::offset_of;
 use kernel::{
     dma::DataDirection,
     prelude::*,
-    sync::Arc,
-    types::ScopeGuard, //
+    sync::Arc, //
 };
 use rdma::{
     mmap::{
@@ -51,6 +51,9 @@ use rdma::{
 };
 use zerocopy::FromZeros;
 
+/// A user context may hold back one in so many of the device's queue pairs.
+const MAX_LINGERING_SHARE: u32 = 4;
+
 /// The smallest descriptor of a send, in bytes.
 const MIN_SEND_DESC_SIZE: u32 = 64;
 
@@ -64,7 +67,8 @@ const RECV_DESC_SIZE: u32 = 16;
 /// - `EOPNOTSUPP`: a type, flag or part of the request that EFA or this device does not have.
 /// - `EINVAL`: the request is too short, or has reserved bytes that are not 0; sizes are above the
 ///   device's, or the rings too small for them; or the device refuses it, the service level perhaps.
-/// - `ENOMEM`: no memory, or the device has no queue pair left.
+/// - `ENOMEM`: no memory, or the device has no queue pair left, or too many destroyed ones of this
+///   context are still mapped.
 /// - `EFAULT`: the request cannot be read or the response not written. The queue pair is given back.
 /// - `EIO`: the device told something impossible, or was reset since what the queue pair is made
 ///   from was created.
@@ -85,9 +89,10 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
     for generation in made_from {
         dev.expect_current(generation)?;
     }
+    check_lingering(dev, new.ucontext)?;
 
     let ring = request.receive_ring(dev)?;
-    let variable = KBox::pin_init(Variable::new(), GFP_KERNEL)?;
+    let variable = Arc::pin_init(Variable::new(dev), GFP_KERNEL)?;
     // Read first: should a reset come in between, the queue pair counts as one from before it.
     let generation = dev.admin.generation();
     let (room, created, ring) = Room::new()?.create(dev, ring, |ring| {
@@ -105,19 +110,44 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
             cap: new.cap,
             receive_ring: ring,
             variable,
-            _made_from: MadeFrom {
+            made_from: MadeFrom {
                 _pd: new.pd.users.add(),
-                _ucontext: new.ucontext.users.add(),
+                ucontext: new.ucontext.users.add(),
                 _send_cq: request.send_cq.users.add(),
                 _recv_cq: request.recv_cq.users.add(),
             },
         },
     )?;
-    let qp = ScopeGuard::new_with_data(qp, |qp| qp.end(dev));
+    let responded = request
+        .response(dev, &mut new.mappings, &qp.variable, &created, shown)
+        .and_then(|response| new.udata.respond(&response));
+    if let Err(error) = responded {
+        // First, so that nobody can reach its rings.
+        new.mappings.clear();
+        qp.end(dev);
+        return Err(error);
+    }
+    Ok(qp)
+}
 
-    let response = request.response(dev, &mut new.mappings, &created, shown)?;
-    new.udata.respond(&response)?;
-    Ok(qp.dismiss())
+/// Checks that a user context does not hold back too many queue pairs.
+///
+/// # Errors
+///
+/// `ENOMEM`: it does.
+fn check_lingering(dev: &Device<'_>, ucontext: &UContext) -> Result {
+    let limit = (dev.features().queues.max_qp / MAX_LINGERING_SHARE).max(1);
+    let lingering = ucontext.users.lingering();
+    // CAST: `usize` has 64 bits where this builds.
+    if lingering < limit as usize {
+        return Ok(());
+    }
+    ratelimited!(dev_warn!(
+        dev.pdev,
+        "create_qp: {lingering} destroyed QPs of this context wait until their send rings are \
+         unmapped, by this process and those that it forked\n"
+    ));
+    Err(ENOMEM)
 }
 
 /// A request that was checked.
@@ -187,6 +217,7 @@ impl<'a> Request<'a> {
         &self,
         dev: &Device<'_>,
         mappings: &mut Mappings<'_>,
+        variable: &Arc<Variable>,
         created: &AdminCreateQpResp,
         ring: Option<Arc<QueueMemory>>,
     ) -> Result<IbvCreateQpResp> {
@@ -198,7 +229,8 @@ impl<'a> Request<'a> {
             let sq_doorbell = mmap::doorbell(dev, created.sq_db_offset)?;
             response.sq_db_offset = sq_doorbell.offset_in_page;
             response.sq_db_mmap_key = mappings.add(sq_doorbell.target)?;
-            let llq = mmap::llq(dev, created.llq_descriptors_offset, sq_ring_size)?;
+            let watched = variable.send_ring.watch(variable.clone());
+            let llq = mmap::llq(dev, created.llq_descriptors_offset, sq_ring_size, watched)?;
             response.llq_desc_offset = llq.offset_in_page;
             response.llq_desc_mmap_key = mappings.add(llq.target)?;
         }

@@ -98,6 +98,34 @@ pub(super) fn modify(dev: &Device<'_>, qp: &Qp, change: &QpChange, udata: &Udata
     Ok(())
 }
 
+/// Has the device drop the work requests of a queue pair, without completions: that is what its
+/// process believes to be destroyed.
+pub(super) fn reset(dev: &Device<'_>, qp: &Qp) {
+    let mut state = qp.variable.state.lock();
+    if *state == QpState::Reset || !dev.is_current(qp.generation) {
+        return;
+    }
+    let reset_from = |from| {
+        dev.admin.exec(&ModifyQp {
+            handle: qp.handle,
+            states: Some((from, QpState::Reset)),
+            qkey: None,
+            sq_psn: None,
+            sq_drained_event: None,
+            rnr_retry: None,
+        })
+    };
+    // A device goes to the error state by itself.
+    match reset_from(*state).or_else(|_| reset_from(QpState::Error)) {
+        Ok(()) => *state = QpState::Reset,
+        Err(error) => ratelimited!(dev_warn!(
+            dev.pdev,
+            "destroy_qp: QP {} works on until its send ring is unmapped: not reset ({error:?})\n",
+            qp.number
+        )),
+    }
+}
+
 /// Checks a change of a queue pair that is in state `state`; returns its state afterwards.
 fn check(
     transport: Transport,
