@@ -53,7 +53,6 @@ void rdma_shim_irq_set_affinity(struct device *dev, unsigned int irq, unsigned i
 void rdma_shim_irq_clear_affinity(unsigned int irq);
 void rdma_shim_sema_init(struct semaphore *sem, int count);
 void rdma_shim_init_delayed_work(struct delayed_work *work, work_func_t function);
-bool rdma_shim_fatal_signal_pending(void);
 const char *rdma_shim_kernel_release(void);
 const char *rdma_shim_kernel_version(void);
 u32 rdma_shim_kernel_version_code(void);

@@ -3,13 +3,14 @@
 //! The admin queue: sends commands and waits for their completions.
 //!
 //! Any number of threads may call [`AdminQueue::exec`]; a semaphore bounds how many commands the
-//! device has at once. A slot belongs to a command until its completion is collected. When a
-//! command times out the queue is closed for good and its slot stays taken, with the buffer the
-//! command points to, until the queue is freed. Whatever the device still writes or reads is
-//! [`Lent`] to it, and a late completion finds its own slot or none.
+//! device has at once, and serves those who wait in the order in which they came. A slot belongs to
+//! a command until its completion is collected. When a command times out the queue is closed for
+//! good and its slot stays taken, with the buffer the command points to, until the queue is freed.
+//! Whatever the device still writes or reads is [`Lent`] to it, and a late completion finds its own
+//! slot or none.
 //!
-//! Completions are announced by the management interrupt. Waiting is cut into slices, and after
-//! each the waiter looks at the ring itself, so an interrupt that is lost costs one slice.
+//! Completions are announced by the management interrupt. Waiting for one is cut into slices, and
+//! after each the waiter looks at the ring itself, so an interrupt that is lost costs one slice.
 //!
 //! Recovery (a device reset that opens the queue again) is not implemented yet.
 
@@ -88,7 +89,6 @@ use rdma::{
         UntilReset, //
     },
     sync::{
-        fatal_signal_pending,
         Completion,
         Held,
         Semaphore, //
@@ -319,20 +319,18 @@ impl AdminQueue {
         self.state.lock().open
     }
 
-    /// Waits for the right to have one more command outstanding.
+    /// Waits in line for the right to have one more command outstanding.
     ///
-    /// However many wait: each command that the device has ends in time, or closes the queue.
+    /// However many wait: each command that the device has ends in time, or closes the queue. Then
+    /// all of them end, and who gets a share finds the queue closed and gives it on at once.
     fn credit(&self, killable: bool) -> Result<Held<'_>> {
-        loop {
-            if !self.is_open() {
-                return Err(ENODEV);
-            }
-            if let Some(held) = self.credits.down_timeout(SLICE_MS) {
-                return Ok(held);
-            }
-            if killable && fatal_signal_pending() {
-                return Err(EINTR);
-            }
+        if !self.is_open() {
+            return Err(ENODEV);
+        }
+        if killable {
+            self.credits.down_killable()
+        } else {
+            Ok(self.credits.down())
         }
     }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Waiting with a bound: what the kernel crate's locks and completions lack.
+//! Waiting in order, and with a bound: what the kernel crate's locks and completions lack.
 
 use crate::bindings;
 use kernel::{
+    error::to_result,
     prelude::*,
     time::{
         msecs_to_jiffies,
@@ -12,7 +13,12 @@ use kernel::{
     types::Opaque, //
 };
 
-/// A counting semaphore.
+/// How long a task sleeps at most before it shows that it is not hung, where no signal can end its
+/// sleep, in milliseconds. The kernel warns of one that slept for two minutes.
+const UNKILLABLE_SLEEP_MS: Msecs = 60_000;
+
+/// A counting semaphore. Who waits for it is in a line: a share that is given back goes to the first,
+/// and nobody who comes later can take it before.
 #[pin_data]
 pub struct Semaphore {
     #[pin]
@@ -35,10 +41,37 @@ impl Semaphore {
         })
     }
 
-    /// Takes the semaphore; sleeps for it, up to a time, and no signal ends the sleep.
+    /// Takes the semaphore; waits in line for it.
     ///
-    /// Returns whether it was taken. Dropping the [`Held`] gives it back.
-    pub fn down_timeout(&self, timeout_ms: Msecs) -> Option<Held<'_>> {
+    /// Dropping the [`Held`] gives it back.
+    ///
+    /// # Errors
+    ///
+    /// `EINTR`: the task was told to die before its turn came.
+    pub fn down_killable(&self) -> Result<Held<'_>> {
+        // SAFETY: The semaphore is initialised; callers of this function may sleep.
+        to_result(unsafe { bindings::down_killable(self.inner.get()) })?;
+        // Not before: dropping it gives a share back.
+        Ok(Held(self))
+    }
+
+    /// Takes the semaphore; waits in line for it, and no signal ends the wait.
+    ///
+    /// A task that is told to die meanwhile goes to the end of the line, and again each minute:
+    /// only a sleep that a signal can end may take as long as it likes.
+    pub fn down(&self) -> Held<'_> {
+        if let Ok(held) = self.down_killable() {
+            return held;
+        }
+        loop {
+            if let Some(held) = self.down_timeout(UNKILLABLE_SLEEP_MS) {
+                return held;
+            }
+        }
+    }
+
+    /// Takes the semaphore; waits in line for it, up to a time, and no signal ends the wait.
+    fn down_timeout(&self, timeout_ms: Msecs) -> Option<Held<'_>> {
         let jiffies = msecs_to_jiffies(timeout_ms)
             .try_into()
             .unwrap_or(c_long::MAX);
@@ -101,15 +134,67 @@ impl Completion {
     }
 }
 
-/// Says whether the current task was told to die.
-pub fn fatal_signal_pending() -> bool {
-    // SAFETY: Looks at the current task only.
-    unsafe { bindings::rdma_shim_fatal_signal_pending() }
-}
-
 #[kernel::macros::kunit_tests(rdma_sync)]
 mod tests {
     use super::*;
+    use kernel::{
+        new_mutex,
+        sync::{
+            atomic::{
+                ordering::{
+                    Acquire,
+                    Release, //
+                },
+                Atomic, //
+            },
+            Arc,
+            Mutex, //
+        },
+        time::{
+            delay::fsleep,
+            Delta, //
+        }, //
+    };
+
+    /// Tasks that wait in line.
+    const WAITERS: usize = 8;
+
+    #[pin_data]
+    struct Line {
+        #[pin]
+        semaphore: Semaphore,
+        /// The numbers of those who had it, in that order.
+        #[pin]
+        served: Mutex<KVec<usize>>,
+        /// How many came.
+        came: Atomic<usize>,
+    }
+
+    impl Line {
+        /// A semaphore with one share.
+        fn new() -> Result<Arc<Self>> {
+            let served = KVec::with_capacity(WAITERS, GFP_KERNEL)?;
+            Arc::pin_init(
+                pin_init!(Self {
+                    semaphore <- Semaphore::new(1),
+                    served <- new_mutex!(served, "rdma_sync_served"),
+                    came: Atomic::new(0),
+                }),
+                GFP_KERNEL,
+            )
+        }
+
+        /// Whether nobody waits any more: each was served.
+        fn is_empty(&self) -> bool {
+            self.served.lock().len() == WAITERS
+        }
+    }
+
+    fn wait_until(done: impl Fn() -> bool) {
+        while !done() {
+            fsleep(Delta::from_millis(1));
+        }
+    }
 
     #[test]
     fn who_waits_in_vain_leaves_the_semaphore_as_it_was() -> Result {
@@ -123,6 +208,36 @@ mod tests {
         let held = semaphore.down_timeout(1);
         assert!(held.is_some());
         assert!(semaphore.down_timeout(1).is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn shares_go_to_those_who_wait_in_the_order_in_which_they_came() -> Result {
+        let line = Line::new()?;
+        let held = line.semaphore.down();
+        for number in 0..WAITERS {
+            let other = line.clone();
+            kernel::workqueue::system_unbound().try_spawn(GFP_KERNEL, move || {
+                other.came.store(number + 1, Release);
+                let held = if number % 2 == 0 {
+                    Ok(other.semaphore.down())
+                } else {
+                    other.semaphore.down_killable()
+                };
+                // There is room for each.
+                let _ = other.served.lock().push(number, GFP_KERNEL);
+                drop(held);
+            })?;
+            wait_until(|| line.came.load(Acquire) == number + 1);
+            // It still has to join the line.
+            fsleep(Delta::from_millis(100));
+        }
+        drop(held);
+        // It joins the line at its end, also when a share was given back just before.
+        let last = line.semaphore.down();
+        assert!(line.is_empty());
+        assert!(line.served.lock().iter().copied().eq(0..WAITERS));
+        drop(last);
         Ok(())
     }
 }

@@ -3,7 +3,6 @@
 #include <linux/device.h>
 #include <linux/interrupt.h>
 #include <linux/pci.h>
-#include <linux/sched/signal.h>
 #include <linux/semaphore.h>
 #include <linux/utsname.h>
 #include <linux/version.h>
@@ -29,11 +28,6 @@ void rdma_shim_sema_init(struct semaphore *sem, int count)
 void rdma_shim_init_delayed_work(struct delayed_work *work, work_func_t function)
 {
 	INIT_DELAYED_WORK(work, function);
-}
-
-bool rdma_shim_fatal_signal_pending(void)
-{
-	return fatal_signal_pending(current);
 }
 
 const char *rdma_shim_kernel_release(void)
