@@ -145,6 +145,7 @@ impl Provider for Efa {
 
 impl PortCounters for Efa {
     const PORT_COUNTERS: &'static [CounterDesc] = &port_stats::PORT_COUNTERS;
+    const PORT_LIFESPAN_MS: u16 = port_stats::LIFESPAN_MS;
 
     fn read_port_counters(dev: &Device<'_>, _port: u32, values: &mut [u64]) -> Result {
         port_stats::read_port_counters(dev, values)

@@ -245,6 +245,8 @@ const LAYOUTS: &[(&str, usize)] = layouts! {
         rnr_retry,
     }
     rdma_hw_stats {
+        timestamp,
+        lifespan,
         num_counters,
         value,
     }

@@ -228,6 +228,8 @@ static const struct rdma_shim_layout layouts[] = {
 	OFFSET(ib_qp_attr, rnr_retry),
 
 	SIZE(rdma_hw_stats),
+	OFFSET(rdma_hw_stats, timestamp),
+	OFFSET(rdma_hw_stats, lifespan),
 	OFFSET(rdma_hw_stats, num_counters),
 	OFFSET(rdma_hw_stats, value),
 

@@ -4,6 +4,7 @@
 
 mod create;
 mod modify;
+mod query;
 mod send_ring;
 mod transitions;
 
@@ -68,6 +69,9 @@ pub(super) struct Variable {
     /// The state to which the driver brought it.
     #[pin]
     state: Mutex<QpState>,
+    /// What lists of queue pairs show of it.
+    #[pin]
+    told: Mutex<Option<query::Told>>,
     /// The event counters that count its completions.
     #[pin]
     pub(super) counters: Mutex<KVec<Use>>,
@@ -81,6 +85,7 @@ impl Variable {
         let send_ring = SendRing::new(dev.retries.work().clone());
         pin_init!(Self {
             state <- new_mutex!(QpState::Reset, "efa_qp_state"),
+            told <- new_mutex!(None, "efa_qp_told"),
             counters <- new_mutex!(KVec::new(), "efa_qp_counters"),
             send_ring,
         })
@@ -157,7 +162,7 @@ impl QueuePairs for Efa {
     }
 
     fn query_qp(dev: &Device<'_>, qp: &Returnable<Qp>, wanted: QpAttrs) -> Result<QpStatus> {
-        modify::query(dev, qp, wanted)
+        query::query(dev, qp, wanted)
     }
 
     fn destroy_qp(dev: &Device<'_>, qp: &Returnable<Qp>) -> Result {

@@ -24,7 +24,7 @@ NAMES = set().union(*PORT_COUNTERS.values())
 
 
 def port_counters(test):
-    return {name: test.function.counter(name, port=True) for name in sorted(NAMES)}
+    return test.function.counters(sorted(NAMES), port=True)
 
 
 def some_traffic(test):

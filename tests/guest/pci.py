@@ -68,10 +68,14 @@ class Function:
         return read(f"/sys/class/infiniband/{self.rdma()}/ports/1/gids/0")
 
     def counter(self, name, port=False):
-        """A counter of the device, or of its port, fresh: the core keeps values for some milliseconds."""
+        """A counter of the device, or of its port, fresh."""
+        return self.counters([name], port)[name]
+
+    def counters(self, names, port=False):
+        """Counters of the device, or of its port, fresh: values are kept for some milliseconds."""
         directory = f"/sys/class/infiniband/{self.rdma()}{'/ports/1' if port else ''}/hw_counters"
         time.sleep(int(read(f"{directory}/lifespan")) / 1000 + 0.01)
-        return int(read(f"{directory}/{name}"))
+        return {name: int(read(f"{directory}/{name}")) for name in names}
 
     def interrupts(self):
         """Lines of /proc/interrupts that belong to this function."""

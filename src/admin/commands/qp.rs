@@ -185,6 +185,7 @@ pub(crate) struct QueryQp {
 }
 
 /// The state of a queue pair as the device has it.
+#[derive(Clone, Copy)]
 pub(crate) struct QueriedQp {
     /// Its state; `None`: the device told none that there is.
     pub(crate) state: Option<QpState>,

@@ -30,7 +30,7 @@ impl<P: Provider> Callbacks<P> {
     pub(super) unsafe extern "C" fn alloc_hw_device_stats(
         _ibdev: *mut bindings::ib_device,
     ) -> *mut bindings::rdma_hw_stats {
-        stats::alloc(P::DEVICE_COUNTERS)
+        stats::alloc(P::DEVICE_COUNTERS, stats::DEFAULT_LIFESPAN_MS)
     }
 
     pub(super) unsafe extern "C" fn get_hw_stats(
@@ -47,7 +47,7 @@ impl<P: Provider> Callbacks<P> {
         unsafe { Self::update(ibdev, stats, P::read_device_counters) }
     }
 
-    /// Reads all counters of a record; returns their number, or an error.
+    /// Reads all counters of a record that are not still good; returns their number, or an error.
     ///
     /// # Safety
     ///
@@ -58,12 +58,14 @@ impl<P: Provider> Callbacks<P> {
         stats: *mut bindings::rdma_hw_stats,
         read: impl for<'a> FnOnce(&'a P::Data<'a>, &mut [u64]) -> Result,
     ) -> c_int {
+        let read = |values: &mut [u64]| {
+            // SAFETY: By the safety requirements of this function.
+            unsafe { Device::<P>::with_data(ibdev, |dev| read(dev, values)) }
+        };
         // SAFETY: By the safety requirements of this function.
-        let values = unsafe { stats::values(stats) };
-        // SAFETY: By the safety requirements of this function.
-        match unsafe { Device::<P>::with_data(ibdev, |dev| read(dev, values)) } {
-            // SAFETY: `stats` is valid. The number of counters says that all were read.
-            Ok(()) => unsafe { (*stats).num_counters },
+        match unsafe { stats::update(stats, read) } {
+            // The number of counters says that all were read.
+            Ok(count) => count,
             Err(error) => error.to_errno(),
         }
     }
@@ -74,7 +76,7 @@ impl<P: PortCounters> Callbacks<P> {
         _ibdev: *mut bindings::ib_device,
         _port: u32,
     ) -> *mut bindings::rdma_hw_stats {
-        stats::alloc(P::PORT_COUNTERS)
+        stats::alloc(P::PORT_COUNTERS, P::PORT_LIFESPAN_MS)
     }
 
     unsafe extern "C" fn get_hw_stats_of_any(

@@ -11,6 +11,10 @@ pub trait PortCounters: Provider {
     /// The counters of each port.
     const PORT_COUNTERS: &'static [CounterDesc];
 
+    /// For how long values are good that were read, in milliseconds, unless an administrator writes
+    /// something else to the file `lifespan`. They are not read more often, whoever asks.
+    const PORT_LIFESPAN_MS: u16;
+
     /// Reads the counters of [`Self::PORT_COUNTERS`], in that order.
     ///
     /// It is called once when the device is registered, which an error makes fail.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Changing and querying queue pairs.
+//! Changing queue pairs.
 
 use super::{
     transitions::{
@@ -12,7 +12,6 @@ use super::{
 use crate::{
     admin::commands::qp::{
         ModifyQp,
-        QueryQp,
         Transport, //
     },
     device::Device,
@@ -24,15 +23,14 @@ use rdma::{
     qp::{
         QpAttrs,
         QpChange,
-        QpState,
-        QpStatus, //
+        QpState, //
     },
     ratelimited,
     udata::Udata, //
 };
 
 /// The only port.
-const PORT: u32 = PORTS;
+pub(super) const PORT: u32 = PORTS;
 
 /// Most tries when the receiver is not ready; it means that there is no limit.
 const MAX_RNR_RETRY: u8 = 7;
@@ -45,15 +43,6 @@ const CHANGEABLE: QpAttrs = QpAttrs::STATE
     .and(QpAttrs::PORT)
     .and(QpAttrs::QKEY)
     .and(QpAttrs::SQ_PSN)
-    .and(QpAttrs::RNR_RETRY);
-
-/// What can be queried.
-const QUERYABLE: QpAttrs = QpAttrs::STATE
-    .and(QpAttrs::PKEY_INDEX)
-    .and(QpAttrs::PORT)
-    .and(QpAttrs::QKEY)
-    .and(QpAttrs::SQ_PSN)
-    .and(QpAttrs::CAP)
     .and(QpAttrs::RNR_RETRY);
 
 /// Changes a queue pair. After an error it is as it was before.
@@ -84,7 +73,7 @@ pub(super) fn modify(dev: &Device<'_>, qp: &Qp, change: &QpChange, udata: &Udata
             change.state
         ))
     })?;
-    dev.admin.exec(&ModifyQp {
+    let changed = dev.admin.exec(&ModifyQp {
         handle: qp.handle,
         states: change
             .state
@@ -93,7 +82,10 @@ pub(super) fn modify(dev: &Device<'_>, qp: &Qp, change: &QpChange, udata: &Udata
         sq_psn: change.sq_psn,
         sq_drained_event: change.sq_drained_event,
         rnr_retry: change.rnr_retry,
-    })?;
+    });
+    // Whatever came of it, what the device told before may not be so any more.
+    *qp.variable.told.lock() = None;
+    changed?;
     *state = to;
     Ok(())
 }
@@ -155,32 +147,6 @@ fn check(
         }
     }
     Ok(to)
-}
-
-/// Reports the state of a queue pair, as the device has it.
-///
-/// # Errors
-///
-/// - `EOPNOTSUPP`: the caller wants to know what EFA does not have.
-/// - `EINVAL`: the device does not know the queue pair.
-/// - `EIO`: the device told a state that there is not, or was reset since the queue pair was
-///   created.
-/// - What the admin queue fails with.
-pub(super) fn query(dev: &Device<'_>, qp: &Qp, wanted: QpAttrs) -> Result<QpStatus> {
-    if !QUERYABLE.contain(wanted) {
-        return Err(EOPNOTSUPP);
-    }
-    dev.expect_current(qp.generation)?;
-    let queried = dev.admin.exec(&QueryQp { handle: qp.handle })?;
-    Ok(QpStatus {
-        state: queried.state.ok_or(EIO)?,
-        sq_draining: queried.sq_draining,
-        port: PORT,
-        qkey: queried.qkey,
-        sq_psn: queried.sq_psn,
-        rnr_retry: queried.rnr_retry,
-        cap: qp.cap,
-    })
 }
 
 #[kernel::macros::kunit_tests(efa_qp_modify)]
