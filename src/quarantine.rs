@@ -50,7 +50,7 @@ impl<T> Slot<T> {
                 object: None,
                 next: None,
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?))
     }
 }

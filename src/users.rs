@@ -38,7 +38,7 @@ impl Users {
             all: Atomic::new(0),
             lingering: Atomic::new(0),
         };
-        Ok(Self(Arc::new(counts, GFP_KERNEL)?))
+        Ok(Self(Arc::new(counts, GFP_KERNEL_ACCOUNT)?))
     }
 
     /// Adds a user, for as long as the result lives.

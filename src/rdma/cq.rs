@@ -128,7 +128,7 @@ impl Notifier {
             pin_init!(Self {
                 cq <- new_spinlock_irq!(None, "rdma_cq_notifier"),
             }),
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )
     }
 

@@ -301,7 +301,7 @@ impl Mappings<'_> {
                 next: Cell::new(self.list.head.load(Relaxed)),
                 shown,
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?;
         let entry = NonNull::from(KBox::leak(entry));
         let raw = entry.as_ptr().cast::<bindings::rdma_user_mmap_entry>();

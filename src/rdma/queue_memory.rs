@@ -35,6 +35,9 @@ const DMA_ATTRS: c_ulong = bindings::DMA_ATTR_REQUIRE_COHERENT as c_ulong;
 
 /// Zeroed pages, contiguous for the device, that it reads or writes by DMA.
 ///
+/// They are charged to the memory cgroup of the process that asks for them. Where there is no memory,
+/// or none within the cgroup's limit, asking fails; no process is killed for it.
+///
 /// A process that maps them has them as long as it wants, also when this is dropped: each page has
 /// its own reference count. A device gets them as [`Lent`](crate::dma::Lent).
 ///

@@ -7,7 +7,8 @@
 
 void *rdma_shim_alloc_pages_exact(size_t size)
 {
-	return alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
+	return alloc_pages_exact(size, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
+				       __GFP_ZERO | __GFP_NOWARN);
 }
 
 struct page *rdma_shim_virt_to_page(const void *addr)

@@ -275,7 +275,7 @@ fn attach(dev: &Device<'_>, qp: &Qp, counter: &CompCntr, ops: CompCntrOps) -> Re
     let (completions, errors) = events(ops);
     // The device has to keep a counter as long as it keeps a queue pair that it counts for.
     let mut counters = qp.variable.counters.lock();
-    counters.reserve(2, GFP_KERNEL)?;
+    counters.reserve(2, GFP_KERNEL_ACCOUNT)?;
     let attachment = |counter: &EventCounter, events| QpEvents {
         counter: counter.handle,
         qp: qp.handle,
@@ -284,7 +284,7 @@ fn attach(dev: &Device<'_>, qp: &Qp, counter: &CompCntr, ops: CompCntrOps) -> Re
 
     let first = attachment(&counter.completions, completions);
     dev.admin.exec(&AttachEventCounter(first))?;
-    counters.push(counter.completions.users.add(), GFP_KERNEL)?;
+    counters.push(counter.completions.users.add(), GFP_KERNEL_ACCOUNT)?;
     if errors == 0 {
         return Ok(());
     }
@@ -300,7 +300,7 @@ fn attach(dev: &Device<'_>, qp: &Qp, counter: &CompCntr, ops: CompCntrOps) -> Re
         }
         return Err(error);
     }
-    counters.push(counter.errors.users.add(), GFP_KERNEL)?;
+    counters.push(counter.errors.users.add(), GFP_KERNEL_ACCOUNT)?;
     Ok(())
 }
 

@@ -92,7 +92,7 @@ impl Memory {
         let len = page_align(len).ok_or(EINVAL)?;
         let Some(mut umem) = new.user_memory(len)? else {
             let memory = QueueMemory::new(dev.pdev.as_ref(), len, DataDirection::FromDevice)?;
-            return Ok(Self::Kernel(Arc::new(memory, GFP_KERNEL)?));
+            return Ok(Self::Kernel(Arc::new(memory, GFP_KERNEL_ACCOUNT)?));
         };
         // The device knows only where it begins.
         if !umem.is_contiguous() {

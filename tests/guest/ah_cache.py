@@ -187,12 +187,12 @@ def killed_process_leaves_no_handle(test):
     assert wait_until(lambda: test.device.live("ah") == [] and test.device.live("pd") == [])
 
 
-def wait_until(condition, seconds=10):
+def wait_until(condition, seconds=10, pause=0.05):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
             return False
-        time.sleep(0.05)
+        time.sleep(pause)
     return True
 
 

@@ -34,7 +34,7 @@ impl<T> Place<T> {
     ///
     /// `ENOMEM`: there is no memory.
     pub(super) fn new() -> Result<Self> {
-        Ok(Self(RBTreeNodeReservation::new(GFP_KERNEL)?))
+        Ok(Self(RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?))
     }
 }
 

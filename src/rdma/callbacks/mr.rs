@@ -100,7 +100,7 @@ impl<P: MemoryRegions> Callbacks<P> {
     ) -> Result<*mut bindings::ib_mr> {
         // First, so that what the driver made can always be kept. The core reads members that it
         // never sets, so all start as zeroes.
-        let memory = KBox::<MrObject<P>>::new_uninit(GFP_KERNEL | __GFP_ZERO)?;
+        let memory = KBox::<MrObject<P>>::new_uninit(GFP_KERNEL_ACCOUNT | __GFP_ZERO)?;
         // SAFETY: `pd` is valid, and its device was set when it was created.
         let ibdev = unsafe { (*pd).device };
         // SAFETY: `pd` was created, and is not destroyed while an object is made from it.

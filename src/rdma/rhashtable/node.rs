@@ -81,7 +81,7 @@ impl<T> Node<T> {
                 link <- SpinLock::new(Link::Free, LINK_NAME, link_class()),
                 value <- init,
             }),
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?;
 
         // SAFETY: The node stays where it is until it is freed: only shared references to it are

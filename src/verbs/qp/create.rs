@@ -92,7 +92,7 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
     check_lingering(dev, new.ucontext)?;
 
     let ring = request.receive_ring(dev)?;
-    let variable = Arc::pin_init(Variable::new(dev), GFP_KERNEL)?;
+    let variable = Arc::pin_init(Variable::new(dev), GFP_KERNEL_ACCOUNT)?;
     // Read first: should a reset come in between, the queue pair counts as one from before it.
     let generation = dev.admin.generation();
     let (room, created, ring) = Room::new()?.create(dev, ring, |ring| {
@@ -194,7 +194,7 @@ impl<'a> Request<'a> {
             return Ok(None);
         }
         let ring = QueueMemory::new(dev.pdev.as_ref(), size, DataDirection::ToDevice)?;
-        Ok(Some(Arc::new(ring, GFP_KERNEL)?))
+        Ok(Some(Arc::new(ring, GFP_KERNEL_ACCOUNT)?))
     }
 
     fn command(&self, new: &NewQp<'_, Efa>, rq_addr: u64) -> CreateQp {

@@ -39,7 +39,7 @@ macro_rules! warn_on {
 /// How to allocate.
 #[derive(Clone, Copy)]
 pub struct Flags;
-pub const GFP_KERNEL: Flags = Flags;
+pub const GFP_KERNEL_ACCOUNT: Flags = Flags;
 
 /// Memory of the machine. It is given back by the C functions only.
 pub struct KBox<T>(NonNull<T>);
