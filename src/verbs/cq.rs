@@ -28,7 +28,6 @@ use crate::{
         }, //
     },
     device::Device,
-    hw::admin::ADMIN_FEATURE_DEVICE_ATTR_DESC_SQ_64_BIT_REQ_ID_MASK,
     uapi::cq::*,
     users::{
         Use,
@@ -55,7 +54,6 @@ use rdma::{
         Target, //
     },
     queue_memory::QueueMemory,
-    ratelimited,
     umem::Umem, //
 };
 use zerocopy::FromZeros;
@@ -144,7 +142,8 @@ impl Object for Cq {
 ///   memory it brings is too small, or in pieces for the device; or the device refuses it.
 /// - `ENOMEM`: no memory, or the device has no completion queue left.
 /// - `EFAULT`: the request cannot be read or the response not written. Nothing is left behind.
-/// - `EIO`: the device was reset since the context was opened, or tells something impossible.
+/// - `EIO`: the device was reset since the context was opened, or tells a doorbell that cannot be
+///   mapped, or a number that it did not take back before.
 /// - What the admin queue fails with.
 pub(crate) fn create(
     dev: &Device<'_>,
@@ -196,24 +195,10 @@ fn try_create(
     )?;
     let cq = ScopeGuard::new_with_data(cq, |cq| cq.end(dev));
 
-    check_depth(dev, &shape, &created)?;
     let response = response(dev, new, &cq.memory, &created)?;
     new.udata.respond(&response)?;
-    Ok((cq.dismiss(), created.depth.into()))
-}
-
-/// Checks that the device made the queue as it was told: it would write elsewhere else.
-fn check_depth(dev: &Device<'_>, shape: &Shape, created: &CreatedCq) -> Result {
-    if created.depth == 0 || created.depth > shape.depth {
-        ratelimited!(dev_err!(
-            dev.pdev,
-            "create_cq: the device made {} entries of {}\n",
-            created.depth,
-            shape.depth
-        ));
-        return Err(EIO);
-    }
-    Ok(())
+    // What the device says that it made is of no use: user space has laid out its rings.
+    Ok((cq.dismiss(), shape.depth.into()))
 }
 
 /// Tells the process what it got, and lets it map the memory that it did not bring, and with that
@@ -248,17 +233,14 @@ fn response(
 struct Limits {
     max_depth: u32,
     sub_cqs: u16,
-    wide_req_id: bool,
 }
 
 impl Limits {
     fn of(dev: &Device<'_>) -> Self {
-        let features = dev.features();
-        let wide_req_id = ADMIN_FEATURE_DEVICE_ATTR_DESC_SQ_64_BIT_REQ_ID_MASK;
+        let queues = &dev.features().queues;
         Self {
-            max_depth: features.queues.max_cq_depth,
-            sub_cqs: features.queues.sub_cqs_per_cq,
-            wide_req_id: features.device.device_caps & wide_req_id != 0,
+            max_depth: queues.max_cq_depth,
+            sub_cqs: queues.sub_cqs_per_cq,
         }
     }
 }
@@ -282,8 +264,7 @@ impl Shape {
             | CREATE_CQ_WITH_SQ_COMP_64_BIT_REQ_ID;
 
         let has = |flag| request.flags & flag != 0;
-        let wide_req_id = has(CREATE_CQ_WITH_SQ_COMP_64_BIT_REQ_ID);
-        if request.comp_mask != 0 || has(!KNOWN_FLAGS) || (wide_req_id && !limits.wide_req_id) {
+        if request.comp_mask != 0 || has(!KNOWN_FLAGS) {
             return Err(EOPNOTSUPP);
         }
         let with_source_gid = has(CREATE_CQ_WITH_SGID);
@@ -303,7 +284,7 @@ impl Shape {
             entry_size: request.cq_entry_size.try_into()?,
             with_events: has(CREATE_CQ_WITH_COMPLETION_CHANNEL),
             with_source_gid,
-            wide_req_id,
+            wide_req_id: has(CREATE_CQ_WITH_SQ_COMP_64_BIT_REQ_ID),
         })
     }
 
@@ -336,7 +317,6 @@ mod tests {
     const LIMITS: Limits = Limits {
         max_depth: 1 << 15,
         sub_cqs: 2,
-        wide_req_id: true,
     };
 
     const REQUEST: IbvCreateCq = IbvCreateCq {
@@ -421,18 +401,5 @@ mod tests {
             request.reserved_58[place] = 1;
             assert_eq!(error(&LIMITS, 64, request), Some(EINVAL));
         }
-    }
-
-    #[test]
-    fn wide_request_ids_need_a_device_that_has_them() {
-        let limits = Limits {
-            wide_req_id: false,
-            ..LIMITS
-        };
-        let request = IbvCreateCq {
-            flags: CREATE_CQ_WITH_SQ_COMP_64_BIT_REQ_ID,
-            ..REQUEST
-        };
-        assert_eq!(error(&limits, 64, request), Some(EOPNOTSUPP));
     }
 }

@@ -36,8 +36,6 @@ pub(crate) struct CreateCq {
 pub(crate) struct CreatedCq {
     /// Its number.
     pub(crate) number: u16,
-    /// Entries of each sub-CQ.
-    pub(crate) depth: u16,
     /// Offset of its doorbell in the doorbell BAR, if it has one.
     pub(crate) doorbell: Option<u32>,
 }
@@ -88,7 +86,6 @@ impl AdminCommand for CreateCq {
         let has_doorbell = response.flags & ADMIN_CREATE_CQ_RESP_DB_VALID_MASK != 0;
         CreatedCq {
             number: response.cq_idx,
-            depth: response.sub_cq_actual_depth,
             doorbell: has_doorbell.then_some(response.db_offset),
         }
     }
@@ -181,11 +178,9 @@ mod tests {
     fn a_doorbell_that_the_device_does_not_vouch_for_is_none() {
         let mut response = AdminCreateCqResp::new_zeroed();
         response.cq_idx = 7;
-        response.sub_cq_actual_depth = 8;
         response.db_offset = 0x1010;
         let created = CreateCq::reply(response);
-        assert_eq!((created.number, created.depth), (7, 8));
-        assert_eq!(created.doorbell, None);
+        assert_eq!((created.number, created.doorbell), (7, None));
         response.flags = 1;
         assert_eq!(CreateCq::reply(response).doorbell, Some(0x1010));
     }
