@@ -273,8 +273,8 @@ impl QpChange {
 
 /// What querying a queue pair reports.
 pub struct QpStatus {
-    /// Its state.
-    pub state: QpState,
+    /// The number of its state, as a [`QpState`] has it or one that nobody knows.
+    pub state: u32,
     /// Whether the send queue is being drained.
     pub sq_draining: bool,
     /// The port.
@@ -291,8 +291,8 @@ pub struct QpStatus {
 
 impl QpStatus {
     pub(crate) fn store(&self, raw: &mut bindings::ib_qp_attr) {
-        raw.qp_state = self.state.as_raw();
-        raw.cur_qp_state = self.state.as_raw();
+        raw.qp_state = self.state;
+        raw.cur_qp_state = self.state;
         raw.sq_draining = self.sq_draining.into();
         raw.port_num = self.port;
         raw.qkey = self.qkey;

@@ -15,7 +15,6 @@ use crate::{
         Transport, //
     },
     device::Device,
-    hw::admin::ADMIN_FEATURE_DEVICE_ATTR_DESC_RNR_RETRY_MASK,
     verbs::port::PORTS, //
 };
 use kernel::prelude::*;
@@ -50,8 +49,7 @@ const CHANGEABLE: QpAttrs = QpAttrs::STATE
 /// # Errors
 ///
 /// - `EOPNOTSUPP`: the request has a private part that says something; or it wants to change what
-///   EFA does not have, or another port or partition key than the only one, or the device cannot
-///   retry when receivers are not ready.
+///   EFA does not have, or another port or partition key than the only one.
 /// - `EINVAL`: the state cannot change so, or an attribute is missing or not allowed with it, or
 ///   the device refuses the change.
 /// - `EIO`: the device was reset since the queue pair was created.
@@ -62,8 +60,7 @@ pub(super) fn modify(dev: &Device<'_>, qp: &Qp, change: &QpChange, udata: &Udata
 
     // Held over the command, so that two changes at once come one after the other.
     let mut state = qp.variable.state.lock();
-    let device_caps = dev.features().device.device_caps;
-    let to = check(qp.transport, device_caps, *state, change).inspect_err(|error| {
+    let to = check(qp.transport, *state, change).inspect_err(|error| {
         ratelimited!(dev_dbg!(
             dev.pdev,
             "modify_qp: QP {}: {error:?}: in state {:?}, to change: {:?} (to {:?})\n",
@@ -119,12 +116,7 @@ pub(super) fn reset(dev: &Device<'_>, qp: &Qp) {
 }
 
 /// Checks a change of a queue pair that is in state `state`; returns its state afterwards.
-fn check(
-    transport: Transport,
-    device_caps: u32,
-    state: QpState,
-    change: &QpChange,
-) -> Result<QpState> {
+fn check(transport: Transport, state: QpState, change: &QpChange) -> Result<QpState> {
     if !CHANGEABLE.contain(change.attrs) {
         return Err(EOPNOTSUPP);
     }
@@ -138,13 +130,8 @@ fn check(
     {
         return Err(EOPNOTSUPP);
     }
-    if let Some(rnr_retry) = change.rnr_retry {
-        if device_caps & ADMIN_FEATURE_DEVICE_ATTR_DESC_RNR_RETRY_MASK == 0 {
-            return Err(EOPNOTSUPP);
-        }
-        if rnr_retry > MAX_RNR_RETRY {
-            return Err(EINVAL);
-        }
+    if change.rnr_retry.is_some_and(|tries| tries > MAX_RNR_RETRY) {
+        return Err(EINVAL);
     }
     Ok(to)
 }
@@ -152,8 +139,6 @@ fn check(
 #[kernel::macros::kunit_tests(efa_qp_modify)]
 mod tests {
     use super::*;
-
-    const RNR_RETRY: u32 = ADMIN_FEATURE_DEVICE_ATTR_DESC_RNR_RETRY_MASK;
 
     fn to(state: QpState, attrs: QpAttrs) -> QpChange {
         QpChange {
@@ -180,17 +165,17 @@ mod tests {
         }
     }
 
-    fn ready_to_send(transport: Transport, device_caps: u32, rnr_retry: u8) -> Result<QpState> {
+    fn ready_to_send(transport: Transport, rnr_retry: u8) -> Result<QpState> {
         let change = QpChange {
             rnr_retry: Some(rnr_retry),
             ..to(QpState::Rts, QpAttrs::SQ_PSN | QpAttrs::RNR_RETRY)
         };
-        check(transport, device_caps, QpState::Rtr, &change)
+        check(transport, QpState::Rtr, &change)
     }
 
     #[test]
     fn there_is_one_port_and_one_partition_key() {
-        let check = |change: &QpChange| check(Transport::Srd, 0, QpState::Reset, change);
+        let check = |change: &QpChange| check(Transport::Srd, QpState::Reset, change);
         assert_eq!(check(&init()), Ok(QpState::Init));
         let port = QpChange {
             port: Some(2),
@@ -205,21 +190,20 @@ mod tests {
     }
 
     #[test]
-    fn retries_when_a_receiver_is_not_ready_need_srd_and_the_device() {
+    fn retries_when_a_receiver_is_not_ready_need_srd() {
         for tries in 0..=MAX_RNR_RETRY {
-            let ready = ready_to_send(Transport::Srd, RNR_RETRY, tries);
+            let ready = ready_to_send(Transport::Srd, tries);
             assert_eq!(ready, Ok(QpState::Rts));
         }
-        assert_eq!(ready_to_send(Transport::Srd, RNR_RETRY, 8), Err(EINVAL));
-        assert_eq!(ready_to_send(Transport::Srd, 0, 1), Err(EOPNOTSUPP));
-        assert_eq!(ready_to_send(Transport::Ud, RNR_RETRY, 1), Err(EINVAL));
+        assert_eq!(ready_to_send(Transport::Srd, 8), Err(EINVAL));
+        assert_eq!(ready_to_send(Transport::Ud, 1), Err(EINVAL));
     }
 
     #[test]
     fn what_is_not_efas_is_not_supported_whatever_the_state() {
         for state in QpState::ALL {
             let change = to(QpState::Reset, QpAttrs::CAP);
-            let result = check(Transport::Ud, 0, state, &change);
+            let result = check(Transport::Ud, state, &change);
             assert_eq!(result, Err(EOPNOTSUPP));
         }
     }
@@ -231,7 +215,7 @@ mod tests {
                 cur_state: Some(cur_state),
                 ..to(QpState::Rts, QpAttrs::CUR_STATE)
             };
-            check(Transport::Ud, 0, known, &change)
+            check(Transport::Ud, known, &change)
         };
         assert_eq!(claim(QpState::Sqe, QpState::Rts), Ok(QpState::Rts));
         assert_eq!(claim(QpState::Rts, QpState::Rts), Ok(QpState::Rts));
@@ -248,7 +232,7 @@ mod tests {
             state: None,
             ..to(QpState::Rts, QpAttrs::NONE)
         };
-        let check = |state| check(Transport::Srd, 0, state, &change);
+        let check = |state| check(Transport::Srd, state, &change);
         assert_eq!(check(QpState::Rts), Ok(QpState::Rts));
         assert_eq!(check(QpState::Reset), Err(EINVAL));
     }
