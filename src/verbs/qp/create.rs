@@ -284,8 +284,9 @@ fn check_cap(cap: &QpCap, limits: &AdminFeatureQueueAttrDesc1, inline_limit: u32
 /// reason to ask for.
 fn check_rings(sizes: &AdminQpAllocSize, limits: &AdminFeatureQueueAttrDesc1) -> Result {
     let holds = |ring: u32, depth: u32, desc_size: u32| ring / desc_size >= depth;
-    // User space rounds the number of descriptors up to a power of two.
+    // User space rounds work requests and descriptors up to powers of two.
     let max_recv_descs = u64::from(limits.max_rq_depth)
+        .next_power_of_two()
         .saturating_mul(limits.max_wr_recv_sges.into())
         .checked_next_power_of_two()
         .unwrap_or(u64::MAX);
@@ -419,9 +420,23 @@ mod tests {
     fn a_ring_is_not_larger_than_there_can_be_work_requests() {
         assert_eq!(rings((262_144, 16), (0, 0)), Ok(()));
         assert_eq!(rings((262_145, 16), (0, 0)), Err(EINVAL));
-        // 3000 descriptors, rounded up.
+        // 1024 work requests with three descriptors each, rounded up.
         assert_eq!(rings((64, 1), (4096 * 16, 1000)), Ok(()));
         assert_eq!(rings((64, 1), (4096 * 16 + 1, 1000)), Err(EINVAL));
         assert_eq!(rings((64, 1), (u32::MAX, 1)), Err(EINVAL));
+    }
+
+    #[test]
+    fn a_limit_that_is_no_power_of_two_can_be_reached() {
+        let mut limits = limits();
+        limits.max_rq_depth = 1025;
+        let rings = |recv_ring: u32| {
+            let mut sizes = AdminQpAllocSize::new_zeroed();
+            sizes.recv_queue_ring_size = recv_ring;
+            check_rings(&sizes, &limits)
+        };
+        // User space makes 2048 work requests of it, and 8192 descriptors of three times as many.
+        assert_eq!(rings(8192 * 16), Ok(()));
+        assert_eq!(rings(8192 * 16 + 1), Err(EINVAL));
     }
 }
