@@ -94,9 +94,9 @@ impl MemoryRegions for Efa {
 ///
 /// - `EOPNOTSUPP`: the request says something, it has no private part; or it wants an access that
 ///   the device does not have, or a DMA handle; or the device has no page size that fits.
-/// - `EINVAL`: the memory is empty, or it or its addresses wrap around; it has more pages than the
-///   device takes; or the device refuses it.
-/// - `ENOMEM`: no memory, the process may not lock more, or the device has no region left.
+/// - `EINVAL`: the memory is empty, or it or its addresses wrap around; or the device refuses it.
+/// - `ENOMEM`: no memory, the process may not lock more, or the device has no region left, or takes
+///   fewer pages.
 /// - `EIO`: the device was reset since the protection domain was allocated, or handed out a key
 ///   that it refused to take back before.
 /// - What else pinning the memory fails with: `EFAULT`, `EBADF`, `EPERM`.
@@ -163,33 +163,17 @@ fn command(
     permissions: u8,
     memory: &mut Lent<Umem, DeregMr>,
 ) -> Result<(RegMr, Option<ControlBuffer>)> {
-    let features = dev.features();
-    let Some(blocks) = memory.blocks(features.device.page_size_cap, request.iova) else {
+    let page_sizes = dev.features().device.page_size_cap;
+    let Some(blocks) = memory.blocks(page_sizes, request.iova) else {
         log(
             dev,
             pd,
             request,
-            fmt!(
-                "no page size of the device fits (mask of those it has: {:#x})",
-                features.device.page_size_cap
-            ),
+            fmt!("no page size of the device fits (mask of those it has: {page_sizes:#x})"),
         );
         return Err(EOPNOTSUPP);
     };
     let count = blocks.count();
-    if count as u64 > features.queues.max_mr_pages.into() {
-        log(
-            dev,
-            pd,
-            request,
-            fmt!(
-                "{count} pages of 2^{} bytes are more than the {} that the device takes",
-                blocks.shift(),
-                features.queues.max_mr_pages
-            ),
-        );
-        return Err(EINVAL);
-    }
 
     let mut lists = DmaMemory::new(dev.pdev.as_ref());
     let mut addresses = blocks.addresses();
