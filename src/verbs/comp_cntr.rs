@@ -24,10 +24,7 @@ use crate::{
     },
     device::Device,
     driver::Efa,
-    hw::{
-        admin::*,
-        event_counter::*, //
-    },
+    hw::event_counter::*,
     uapi::*,
     users::{
         Use,
@@ -139,19 +136,17 @@ impl CompletionCounters for Efa {
     }
 }
 
-/// What the device can count, and how far.
+/// What the device can count, and how far. This is for user space to know: what exceeds it is the
+/// device's to refuse.
 fn caps(dev: &Device<'_>) -> CompCntrCaps {
-    let features = dev.features();
-    let has_counters =
-        features.device.device_caps & ADMIN_FEATURE_DEVICE_ATTR_DESC_EVENT_COUNTERS_MASK != 0;
-    match &features.queues_2 {
-        Some(limits) if has_counters => CompCntrCaps {
+    match &dev.features().queues_2 {
+        Some(limits) => CompCntrCaps {
             // Each has two of the device's.
             max_counters: limits.max_event_counters / 2,
             max_value: limits.event_counter_max_val,
             ops: countable(limits.supported_event_counter_qp_events),
         },
-        _ => CompCntrCaps {
+        None => CompCntrCaps {
             max_counters: 0,
             max_value: 0,
             ops: CompCntrOps::NONE,
@@ -172,9 +167,6 @@ fn caps(dev: &Device<'_>) -> CompCntrCaps {
 /// - What else pinning the memory fails with.
 /// - What the admin queue fails with. Nothing is left behind.
 fn create(dev: &Device<'_>, ucontext: &UContext, call: &MethodCall<'_>) -> Result<CompCntr> {
-    if caps(dev).max_counters == 0 {
-        return Err(EOPNOTSUPP);
-    }
     let completions = pin(call, IB_ATTR_CREATE_COMP_CNTR_COMP_BUFFER)?;
     let errors = pin(call, IB_ATTR_CREATE_COMP_CNTR_ERR_BUFFER)?;
 
@@ -230,7 +222,7 @@ fn create_event_counter(
 ///
 /// # Errors
 ///
-/// - `EINVAL`: the device does not count so far.
+/// - `EINVAL`: the device refuses, since it does not count so far perhaps.
 /// - `EIO`: the device was reset since the counter was made.
 /// - What the admin queue fails with.
 fn modify(
@@ -247,9 +239,6 @@ fn modify(
         CompCntrChange::Set(value) => (ADMIN_EVENT_COUNTER_MODIFY_SET, value),
         CompCntrChange::Add(value) => (ADMIN_EVENT_COUNTER_MODIFY_ADD, value),
     };
-    if value > caps(dev).max_value {
-        return Err(EINVAL);
-    }
     dev.expect_current(counter.generation)?;
     dev.admin.exec(&ModifyEventCounter {
         handle: counter.handle,
@@ -262,14 +251,11 @@ fn modify(
 ///
 /// # Errors
 ///
-/// - `EOPNOTSUPP`: the device does not count these.
+/// - `EINVAL`: the device does not count these.
 /// - `EIO`: the device was reset since the counter or the queue pair was made.
 /// - `ENOMEM`: there is no memory.
 /// - What the admin queue fails with. Nothing is counted then.
 fn attach(dev: &Device<'_>, qp: &Qp, counter: &CompCntr, ops: CompCntrOps) -> Result {
-    if !caps(dev).ops.contains(ops) {
-        return Err(EOPNOTSUPP);
-    }
     dev.expect_current(counter.completions.generation)?;
     qp.expect_current(dev)?;
     let (completions, errors) = events(ops);
