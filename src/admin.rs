@@ -249,7 +249,7 @@ impl Admin {
         core.unmask();
 
         let features = Features::read(dev, &core.queue)?;
-        let doorbell_bar = reserve_doorbells(pdev, features.device.db_bar)?;
+        let doorbell_bar = reserve_doorbells(pdev, features.doorbell_bar())?;
         let mut admin = Self {
             eqs: KVec::new(),
             stop,
@@ -412,8 +412,7 @@ fn require_bar(pdev: &pci::Device<Bound>, bar: u32, purpose: &str) -> Result {
 }
 
 /// Reserves the BAR of the doorbells, unless it is one that the driver has.
-fn reserve_doorbells(pdev: &pci::Device<Bound>, bar: u16) -> Result<Option<ReservedBar>> {
-    let bar = bar.into();
+fn reserve_doorbells(pdev: &pci::Device<Bound>, bar: u32) -> Result<Option<ReservedBar>> {
     require_bar(pdev, bar, "doorbells")?;
     if bar == REGISTERS_BAR || bar == LLQ_BAR {
         return Ok(None);

@@ -185,7 +185,6 @@ impl Features {
         let queues = supported.get::<QueueAttr1>(dev, queue)?;
         let queues_2 = supported.get_optional::<QueueAttr2>(queue)?;
         let network = supported.get::<NetworkAttr>(dev, queue)?;
-        check_network(dev, &network)?;
         let event_queues = supported.get_optional::<EventQueueAttr>(queue)?;
         Ok(Self {
             device,
@@ -194,6 +193,11 @@ impl Features {
             queues_2,
             event_queues,
         })
+    }
+
+    /// The BAR of the doorbells. The high byte of its number says nothing.
+    pub(crate) fn doorbell_bar(&self) -> u32 {
+        (self.device.db_bar & 0xff).into()
     }
 
     fn supported(&self) -> Supported {
@@ -269,18 +273,6 @@ fn check_device(dev: &Device, device: &AdminFeatureDeviceAttrDesc) -> Result {
             "feature version {} of the device is older than 1\n",
             device.admin_api_version
         );
-        return Err(EINVAL);
-    }
-    Ok(())
-}
-
-/// The smallest packet payload that the RDMA core has a name for, in bytes.
-const MIN_MTU: u32 = 256;
-
-/// Refuses an MTU that verbs cannot express.
-fn check_network(dev: &Device, network: &AdminFeatureNetworkAttrDesc) -> Result {
-    if network.mtu < MIN_MTU {
-        dev_err!(dev, "an MTU of {} bytes is too small\n", network.mtu);
         return Err(EINVAL);
     }
     Ok(())

@@ -34,14 +34,14 @@ pub(super) struct DevicePart<'a> {
     pub(super) offset_in_page: u32,
 }
 
-/// The page of the doorbell at `offset` of the doorbell BAR.
+/// The page in which the doorbell at `offset` of the doorbell BAR begins.
 ///
 /// # Errors
 ///
 /// `EIO`: the device told an offset outside its BAR, or on a page with its registers or where its
 /// interrupts are set up.
 pub(super) fn doorbell<'a>(dev: &'a Device<'_>, offset: u32) -> Result<DevicePart<'a>> {
-    let bar = dev.features().device.db_bar.into();
+    let bar = dev.features().doorbell_bar();
     if bar == REGISTERS_BAR && offset < REGISTER_PAGES {
         ratelimited!(dev_err!(
             dev.pdev,
@@ -49,7 +49,7 @@ pub(super) fn doorbell<'a>(dev: &'a Device<'_>, offset: u32) -> Result<DevicePar
         ));
         return Err(EIO);
     }
-    part(dev, bar, offset, 4, Caching::Uncached, None)
+    part(dev, bar, offset, 1, Caching::Uncached, None)
 }
 
 /// The pages of the `len` bytes of LLQ memory at `offset`. Whoever is told by `watched` has to keep
