@@ -75,12 +75,21 @@ fn try_reset(dev: &Device, registers: &Registers, reason: Reason) -> Result {
     );
     // The reset clears it.
     registers.set_answer_address();
-    wait(registers, timeout, |status| status.reset_in_progress())
-        .inspect_err(|_| dev_err!(dev, "reset did not begin ({reason:?})\n"))?;
+    match wait(registers, timeout, |status| status.reset_in_progress()) {
+        Ok(()) => {}
+        // Silent to the end, it may be one that does not answer while it is being reset.
+        Err(Late::Silent) => dev_dbg!(dev, "no answers since the reset was asked for\n"),
+        Err(Late::Unchanged) => {
+            dev_err!(dev, "reset did not begin ({reason:?})\n");
+            return Err(ETIME);
+        }
+    }
 
     registers.write(DEV_CTL::zeroed());
-    wait(registers, timeout, |status| !status.reset_in_progress())
-        .inspect_err(|_| dev_err!(dev, "reset did not end ({reason:?})\n"))
+    wait(registers, timeout, |status| !status.reset_in_progress()).map_err(|_| {
+        dev_err!(dev, "reset did not end ({reason:?})\n");
+        ETIME
+    })
 }
 
 /// Checks that the device can be used.
@@ -97,35 +106,51 @@ pub(crate) fn check_ready(dev: &Device, registers: &Registers) -> Result {
     Ok(())
 }
 
+/// How the time ended in which the status was to change.
+enum Late {
+    /// The device answered no read any more.
+    Silent,
+    /// It told another status.
+    Unchanged,
+}
+
 /// Waits for the status to become something. The device may fail to answer meanwhile.
-fn wait(registers: &Registers, timeout: Delta, reached: impl Fn(DEV_STS) -> bool) -> Result {
+fn wait(
+    registers: &Registers,
+    timeout: Delta,
+    reached: impl Fn(DEV_STS) -> bool,
+) -> Result<(), Late> {
     let start = Instant::<Monotonic>::now();
     let mut pause = POLL_INTERVAL_MIN;
     loop {
         // Looked at before the register, so that the last look comes after the timeout.
         let late = start.elapsed() > timeout;
-        if registers.read::<DEV_STS>().is_ok_and(&reached) {
+        let status = registers.read::<DEV_STS>();
+        if status.is_ok_and(&reached) {
             return Ok(());
         }
         if late {
-            return Err(ETIME);
+            return Err(match status {
+                Ok(_) => Late::Unchanged,
+                Err(_) => Late::Silent,
+            });
         }
         fsleep(pause);
         pause = POLL_INTERVAL_MAX.min(pause + pause);
     }
 }
 
-/// The version of the admin API that the device speaks.
+/// The version of the admin API that the device speaks: the register, which counts as a whole.
+///
+/// What is above the major version is reserved. Should a device have anything there, it is newer
+/// than one that has not, as the C driver sees it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ApiVersion {
-    major: u32,
-    minor: u32,
-}
+pub(crate) struct ApiVersion(u32);
 
 impl ApiVersion {
-    const MINIMUM: Self = Self { major: 0, minor: 1 };
-    const WITH_CHECKSUMS: Self = Self { major: 0, minor: 2 };
-    const WITH_LONG_ENTRIES: Self = Self { major: 0, minor: 3 };
+    const MINIMUM: Self = Self(0x0001);
+    const WITH_CHECKSUMS: Self = Self(0x0002);
+    const WITH_LONG_ENTRIES: Self = Self(0x0003);
 
     /// Completion entries have a checksum.
     pub(crate) fn has_checksums(self) -> bool {
@@ -140,16 +165,19 @@ impl ApiVersion {
 
 impl kernel::fmt::Display for ApiVersion {
     fn fmt(&self, f: &mut kernel::fmt::Formatter<'_>) -> kernel::fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
+        let version = VERSION::from(self.0);
+        write!(
+            f,
+            "{}.{}",
+            version.major_version().get(),
+            version.minor_version().get()
+        )
     }
 }
 
 impl From<VERSION> for ApiVersion {
     fn from(version: VERSION) -> Self {
-        Self {
-            major: version.major_version().get(),
-            minor: version.minor_version().get(),
-        }
+        Self(version.into())
     }
 }
 
@@ -237,6 +265,7 @@ mod tests {
             (0x0002, true, false),
             (0x0003, true, true),
             (0x0100, true, true),
+            (0x0001_0001, true, true),
         ] {
             let version = ApiVersion::from(VERSION::from(raw));
             assert!(version >= ApiVersion::MINIMUM);
