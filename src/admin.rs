@@ -33,7 +33,8 @@ use self::{
     control_buffer::ControlBuffer,
     eq::{
         CompletionEq,
-        EventRing, //
+        EventRing,
+        Subscribers, //
     },
     features::Features,
     mmio::Registers,
@@ -65,6 +66,7 @@ use kernel::{
     }, //
 };
 use rdma::{
+    cq::Notifier,
     dma::{
         DmaGeneration,
         Lent,
@@ -106,6 +108,8 @@ pub(crate) struct Core {
     queue: AdminQueue,
     #[pin]
     aenq: Aenq,
+    /// Who hears of which CQ's events.
+    subscribers: Arc<Subscribers<Notifier>>,
     /// The memory of the event queues, there as long as that of the other queues.
     #[pin]
     eq_rings: Mutex<KVec<Arc<EventRing>>>,
@@ -120,6 +124,7 @@ impl Core {
         dma: &DmaGeneration,
     ) -> Result<Arc<Self>> {
         let stats = Arc::new(Stats::new(), GFP_KERNEL)?;
+        let subscribers = Arc::pin_init(Subscribers::new(), GFP_KERNEL)?;
         Arc::pin_init(
             try_pin_init!(Self {
                 queue <- AdminQueue::new(
@@ -131,6 +136,7 @@ impl Core {
                     dma,
                 ),
                 aenq <- Aenq::new(dev, registers.clone(), stats.clone(), dma),
+                subscribers,
                 eq_rings <- new_mutex!(KVec::new(), "efa_eq_rings"),
                 registers,
                 stats,

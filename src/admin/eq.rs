@@ -7,10 +7,9 @@
 
 mod subscribers;
 
-use self::subscribers::{
-    Place,
-    Subscribers, //
-};
+pub(super) use self::subscribers::Subscribers;
+
+use self::subscribers::Place;
 use super::{
     commands::{
         CreateEq,
@@ -99,8 +98,7 @@ pub(crate) struct EventRing {
     depth: u16,
     #[pin]
     position: SpinLockIrq<Position>,
-    #[pin]
-    subscribers: Subscribers<Notifier>,
+    subscribers: Arc<Subscribers<Notifier>>,
 }
 
 /// Where the driver is in an event queue.
@@ -141,7 +139,7 @@ impl EventRing {
                     },
                     "efa_eq_position"
                 ),
-                subscribers <- Subscribers::new(),
+                subscribers: core.subscribers.clone(),
             }? Error),
             GFP_KERNEL,
         )
@@ -217,7 +215,7 @@ pub(crate) struct CompletionEq {
 
 /// All that a CQ needs to hear of its events, before it is created.
 pub(crate) struct Reservation {
-    ring: Arc<EventRing>,
+    subscribers: Arc<Subscribers<Notifier>>,
     place: Place<Notifier>,
     notifier: Arc<Notifier>,
     eq: Use,
@@ -226,11 +224,10 @@ pub(crate) struct Reservation {
 impl Reservation {
     /// Lets the CQ, which the device has numbered, hear of its events.
     pub(crate) fn subscribe(self, number: u16) -> Subscription {
-        self.ring
-            .subscribers
+        self.subscribers
             .add(self.place, number, self.notifier.clone());
         Subscription {
-            ring: self.ring,
+            subscribers: self.subscribers,
             number,
             notifier: self.notifier,
             _eq: self.eq,
@@ -240,7 +237,7 @@ impl Reservation {
 
 /// The events of one CQ, until this is dropped: after the device destroyed the CQ.
 pub(crate) struct Subscription {
-    ring: Arc<EventRing>,
+    subscribers: Arc<Subscribers<Notifier>>,
     number: u16,
     notifier: Arc<Notifier>,
     _eq: Use,
@@ -248,7 +245,7 @@ pub(crate) struct Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.ring.subscribers.remove(self.number, &self.notifier);
+        self.subscribers.remove(self.number, &self.notifier);
     }
 }
 
@@ -311,7 +308,7 @@ impl CompletionEq {
     /// `ENOMEM`: there is no memory.
     pub(crate) fn reserve(&self, notifier: Arc<Notifier>) -> Result<Reservation> {
         Ok(Reservation {
-            ring: self.ring.clone(),
+            subscribers: self.ring.subscribers.clone(),
             place: Place::new()?,
             notifier,
             eq: self.destroy.users.add(),

@@ -15,11 +15,21 @@ use kernel::{
     }, //
 };
 
-/// The subscribers of one event queue by the numbers of their CQs.
+/// Shares of the subscribers, so that event queues seldom wait for each other.
+const SHARES: usize = 16;
+
+/// The subscribers of all event queues by the numbers of their CQs: the device may put an event
+/// into another queue than the one that a CQ was created with.
 ///
 /// A subscriber is called under the lock: after it was removed it is not called any more.
 #[pin_data]
-pub(super) struct Subscribers<T: Send + Sync> {
+pub(crate) struct Subscribers<T: Send + Sync> {
+    #[pin]
+    shares: [Share<T>; SHARES],
+}
+
+#[pin_data]
+struct Share<T: Send + Sync> {
     #[pin]
     by_number: SpinLockIrq<RBTree<u16, Arc<T>>>,
 }
@@ -40,24 +50,35 @@ impl<T> Place<T> {
 
 impl<T: Send + Sync> Subscribers<T> {
     /// Nobody hears of anything.
-    pub(super) fn new() -> impl PinInit<Self> {
+    pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            by_number <- new_spinlock_irq!(RBTree::new(), "efa_eq_subscribers"),
+            shares <- pin_init::pin_init_array_from_fn(|_| {
+                pin_init!(Share {
+                    by_number <- new_spinlock_irq!(RBTree::new(), "efa_eq_subscribers"),
+                })
+            }),
         })
+    }
+
+    /// Where the subscriber of CQ `number` is.
+    fn share(&self, number: u16) -> &SpinLockIrq<RBTree<u16, Arc<T>>> {
+        let [first, ..] = &self.shares;
+        let share = self.shares.get(usize::from(number) % SHARES);
+        &share.unwrap_or(first).by_number
     }
 
     /// Lets `subscriber` hear of CQ `number`, whoever did before: the device hands out the number
     /// of a CQ that it has just destroyed, before that one's subscriber is removed here.
     pub(super) fn add(&self, place: Place<T>, number: u16, subscriber: Arc<T>) {
         let node = place.0.into_node(number, subscriber);
-        let before = self.by_number.lock().insert(node);
+        let before = self.share(number).lock().insert(node);
         // Not while interrupts are off.
         drop(before);
     }
 
     /// Removes `subscriber`, unless the number is another one's by now.
     pub(super) fn remove(&self, number: u16, subscriber: &Arc<T>) {
-        let mut by_number = self.by_number.lock();
+        let mut by_number = self.share(number).lock();
         let is_it = by_number
             .get(&number)
             .is_some_and(|current| Arc::ptr_eq(current, subscriber));
@@ -72,7 +93,7 @@ impl<T: Send + Sync> Subscribers<T> {
 
     /// Calls `f` with who hears of CQ `number`; says whether there is anybody. Any context.
     pub(super) fn with(&self, number: u16, f: impl FnOnce(&T)) -> bool {
-        match self.by_number.lock().get(&number) {
+        match self.share(number).lock().get(&number) {
             Some(subscriber) => {
                 f(subscriber);
                 true
