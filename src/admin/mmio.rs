@@ -116,8 +116,7 @@ impl Registers {
     ///
     /// # Errors
     ///
-    /// * `ETIME`: the device did not answer in time.
-    /// * `EIO`: it answered for another register.
+    /// `ETIME`: the device did not answer in time, or answered for another register.
     pub(crate) fn read<R: FixedRegister<Storage = u32> + From<u32>>(&self) -> Result<R> {
         self.read_at(R::OFFSET.try_into()?).map(R::from)
     }
@@ -160,7 +159,7 @@ impl Registers {
                 answer.reg_off,
                 answer.req_id
             ));
-            return Err(EIO);
+            return Err(ETIME);
         }
         Ok(answer.reg_val)
     }
