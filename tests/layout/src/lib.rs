@@ -135,14 +135,58 @@ pub fn device_constants() -> BTreeSet<String> {
     names.collect()
 }
 
+/// A function of the C driver, from its name to the end of its body.
+///
+/// # Panics
+/// Where the file cannot be read, or has no such function.
+pub fn driver_function(file: &str, name: &str) -> String {
+    let text = driver_text(file);
+    let call = format!("{name}(");
+    let starts = text.match_indices(&call).map(|(start, _)| start);
+    let mut found = starts.filter_map(|start| {
+        let line = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let rest = &text[start..];
+        let is_outside = !text[line..start].starts_with(char::is_whitespace);
+        let (body, end) = (rest.find("\n{\n")?, rest.find("\n}\n")?);
+        let is_definition = is_outside && body < end && !rest[..body].contains(';');
+        is_definition.then(|| rest[..end].to_owned())
+    });
+    found
+        .next()
+        .unwrap_or_else(|| panic!("{file} has no function {name}"))
+}
+
+/// All source files of the C driver.
+///
+/// # Panics
+/// Where they cannot be read.
+pub fn driver_source() -> String {
+    let directory = kernel_source().join(DEVICE_DIRECTORY);
+    let files = std::fs::read_dir(&directory)
+        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let names = files.flatten().map(|file| file.file_name());
+    let names = names.filter_map(|name| name.into_string().ok());
+    names
+        .filter(|name| name.ends_with(".c"))
+        .map(|name| driver_text(&name))
+        .collect()
+}
+
+/// Whether a text has a word.
+pub fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .any(|found| found == word)
+}
+
+fn driver_text(file: &str) -> String {
+    let path = kernel_source().join(DEVICE_DIRECTORY).join(file);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
 fn device_header_text() -> String {
     DEVICE_HEADERS
         .iter()
-        .map(|header| {
-            let path = kernel_source().join(DEVICE_DIRECTORY).join(header);
-            std::fs::read_to_string(&path)
-                .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-        })
+        .map(|header| driver_text(header))
         .collect()
 }
 

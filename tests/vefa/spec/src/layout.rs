@@ -40,6 +40,11 @@ impl Layout {
         end <= self.size
     }
 
+    /// The field of this name.
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
     /// The first reserved field that is not zero in `bytes`.
     pub fn nonzero_reserved(&self, bytes: &[u8]) -> Option<&'static Field> {
         self.fields.iter().find(|field| {

@@ -17,6 +17,7 @@ pub mod features;
 pub mod io;
 pub mod io_constants;
 pub mod layout;
+pub mod reads;
 pub mod regs;
 pub mod stats;
 
