@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use vefa_spec::entries::{AenqCommonDesc, AenqEntry};
 
+use crate::answers::Mask;
 use crate::host::{GuestMemory, IrqSink, LlqMemory};
 use crate::names::AenqGroup;
 use crate::ring::Ring;
@@ -129,8 +130,10 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         };
         let (address, vector) = (aenq.ring.address(), aenq.vector);
         aenq.ring.advance();
+        let mut entry = entry.encode();
+        self.shape(&mut entry, &Mask::of_async_event());
         let width = self.config.dma_addr_width;
-        if let Err(breach) = self.bus.write_entry(width, address, &entry.encode()) {
+        if let Err(breach) = self.bus.write_entry(width, address, &entry) {
             let text = breach.text.clone();
             self.journal.breach(breach);
             return Err(text);

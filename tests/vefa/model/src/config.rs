@@ -7,6 +7,7 @@ mod checks;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::answers::Answers;
 use crate::gid::Gid;
 use crate::names::{AenqGroup, Capability, CounterEvent, Feature, StatsType};
 
@@ -87,8 +88,16 @@ pub struct Config {
     pub admin_cmd_timeout: u8,
     /// How long RESET_IN_PROGRESS takes to follow DEV_CTL, in milliseconds.
     pub reset_delay_ms: u64,
+    /// Whether register reads are answered while RESET_IN_PROGRESS is set, or about to be.
+    pub reads_during_reset: bool,
     /// How long each admin command takes, in microseconds.
     pub command_delay_us: u64,
+
+    // Answers.
+    /// What is in the parts of answers that the kernel's C driver does not read.
+    pub answers: Answers,
+    /// What noise is made from.
+    pub answers_seed: u64,
 
     // Features and what they say.
     /// Features that the device has; DEVICE_ATTR is always there.
@@ -196,7 +205,10 @@ impl Default for Config {
             reset_timeout: 30,
             admin_cmd_timeout: 0,
             reset_delay_ms: 0,
+            reads_during_reset: true,
             command_delay_us: 0,
+            answers: Answers::Full,
+            answers_seed: 0,
             features: Feature::ALL.to_vec(),
             caps: None,
             stats: StatsType::ALL.to_vec(),

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::answers::Noise;
 use crate::config::Config;
 use crate::data::faults::WorkFaultRequest;
 use crate::data::network::NetworkScript;
@@ -230,6 +231,9 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             }
             ControlRequest::Set(values) => match self.changed_config(values) {
                 Ok(config) => {
+                    if config.answers_seed != self.config.answers_seed {
+                        self.noise = Noise::new(config.answers_seed);
+                    }
                     self.config = config;
                     done
                 }

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
+use crate::answers::check_fields;
 use crate::names::{Opcode, Status};
 
 /// What a fault does to a command that it hits.
@@ -33,6 +35,8 @@ pub enum FaultAction {
     Hold,
     /// From this command on the device answers nothing, until it is reset.
     Mute,
+    /// The command is executed, and its answer has other `fields`.
+    Answer,
 }
 
 /// A fault as the control socket asks for it.
@@ -58,6 +62,9 @@ pub struct FaultRequest {
     /// For [`FaultAction::Delay`], in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ms: Option<u64>,
+    /// For [`FaultAction::Answer`]: fields of the answer by their names in the C headers.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub fields: Map<String, Value>,
     /// Whether the bad entry takes the place of the right completion instead
     /// of coming before it.
     #[serde(default)]
@@ -103,6 +110,8 @@ pub(crate) struct Effects {
     pub duplicate: bool,
     /// Whether the device goes mute.
     pub mute: bool,
+    /// Fields that the answer has instead of its own.
+    pub fields: Map<String, Value>,
 }
 
 /// A completion entry that a driver must not accept.
@@ -126,9 +135,18 @@ impl FaultPlan {
     /// # Errors
     /// Says what is wrong with the request.
     pub fn add(&mut self, request: FaultRequest) -> Result<u64, String> {
-        let known = |name: &str| Opcode::ALL.iter().any(|opcode| opcode.name() == name);
-        if request.command != "*" && !known(&request.command) {
+        let mut opcodes = Opcode::ALL.iter().copied();
+        let opcode = opcodes.find(|opcode| opcode.name() == request.command);
+        if request.command != "*" && opcode.is_none() {
             return Err(format!("no command is named `{}`", request.command));
+        }
+        if (request.action == FaultAction::Answer) == request.fields.is_empty() {
+            return Err("`fields` go with the action `answer`".to_owned());
+        }
+        match opcode {
+            Some(opcode) => check_fields(opcode, &request.fields)?,
+            None if request.fields.is_empty() => {}
+            None => return Err("`answer` needs the name of a command".to_owned()),
         }
         if request.nth == 0 {
             return Err("nth counts from 1".to_owned());
@@ -197,6 +215,7 @@ impl Effects {
             FaultAction::Duplicate => self.duplicate = true,
             FaultAction::Hold => self.hold = true,
             FaultAction::Mute => self.mute = true,
+            FaultAction::Answer => self.fields.extend(request.fields.clone()),
         }
     }
 
@@ -219,6 +238,7 @@ mod tests {
             action: FaultAction::Duplicate,
             status: None,
             ms: None,
+            fields: Map::new(),
             alone: false,
         }
     }

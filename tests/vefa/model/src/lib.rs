@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod aenq;
+mod answers;
 mod attributes;
 mod bus;
 mod command;
@@ -37,6 +38,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
+pub use answers::Answers;
+use answers::Noise;
 use bus::Bus;
 pub use config::{ApiVersion, Config, ConfigError};
 pub use control::{ControlReply, ControlRequest};
@@ -70,6 +73,7 @@ pub struct EfaModel<M, I, L> {
     faults: FaultPlan,
     refused: BTreeMap<Gid, Status>,
     journal: Journal,
+    noise: Noise,
     sends_keep_alive: bool,
     muted: bool,
     leaked: BTreeMap<String, u64>,
@@ -83,6 +87,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     pub fn new(config: Config, memory: M, irq: I, llq: L) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
+            noise: Noise::new(config.answers_seed),
             config,
             bus: Bus::new(memory, irq),
             llq,

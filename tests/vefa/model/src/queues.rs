@@ -7,8 +7,10 @@ use serde_json::json;
 use vefa_spec::constants as c;
 use vefa_spec::crc;
 use vefa_spec::entries::AcqCommonDesc;
+use vefa_spec::Wire;
 
 use crate::aenq::Aenq;
+use crate::answers::{self, Mask};
 use crate::command::{Command, Header};
 use crate::config::ApiVersion;
 use crate::execute::{Answer, Refusal};
@@ -55,6 +57,8 @@ struct Completion {
     id: u16,
     status: Status,
     data: Vec<u8>,
+    /// What the driver reads of the entry.
+    mask: Mask,
     effects: Effects,
 }
 
@@ -139,19 +143,24 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             self.journal.command(header.name(), header.id, None, fields);
             return;
         }
-        let outcome = match (command, effects.status) {
-            (Err(breach), _) => Err(Refusal::breach(Status::MalformedRequest, breach)),
+        let outcome = match (&command, effects.status) {
+            (Err(breach), _) => Err(Refusal::breach(Status::MalformedRequest, breach.clone())),
             (Ok(_), Some(Status::Success)) => Ok(Answer::default()),
             (Ok(_), Some(status)) => Err(status.into()),
-            (Ok(command), None) => self.execute(&command).and_then(|answer| {
+            (Ok(command), None) => self.execute(command).and_then(|answer| {
                 effects
                     .denial
                     .map_or(Ok(answer), |status| Err(status.into()))
             }),
         };
+        let mut mask = Mask::of_completion(None);
         let (status, data) = match outcome {
-            Ok(answer) => {
+            Ok(mut answer) => {
                 fields.extend(answer.fields);
+                if let Ok(command) = &command {
+                    answers::put_fields(command, &effects.fields, &mut answer.entry);
+                    mask = Mask::of_completion(Some(command));
+                }
                 (Status::Success, answer.entry)
             }
             Err(refusal) => {
@@ -168,6 +177,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             id: header.id,
             status,
             data,
+            mask,
             effects,
         };
         let due = match self.completion_delay(&completion.effects) {
@@ -212,20 +222,25 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
             id,
             status,
             data,
+            mask,
             effects,
         } = completion;
+        let entry = completion_entry(id, status, &data);
         let mut written = false;
         for bad in &effects.bad_entries {
-            let (bad_id, flaw) = match bad {
-                BadEntry::Id => (id ^ c::ACQ_COMMON_DESC_COMMAND_ID_MASK as u16, None),
-                flaw => (id, Some(*flaw)),
+            let (entry, flaw) = match bad {
+                BadEntry::Id => {
+                    let id = id ^ c::ACQ_COMMON_DESC_COMMAND_ID_MASK as u16;
+                    (completion_entry(id, status, &data), None)
+                }
+                flaw => (entry, Some(*flaw)),
             };
-            written |= self.write_completion(bad_id, status, &data, flaw);
+            written |= self.write_completion(entry, &mask, flaw);
         }
         if !effects.drop_completion {
-            written |= self.write_completion(id, status, &data, None);
+            written |= self.write_completion(entry, &mask, None);
             if effects.duplicate {
-                written |= self.write_completion(id, status, &data, None);
+                written |= self.write_completion(entry, &mask, None);
             }
         }
         if written && !effects.drop_interrupt {
@@ -235,12 +250,11 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         }
     }
 
-    /// Writes one completion entry; whether it reached the guest.
+    /// Writes one completion entry, which lacks phase and checksum; whether it reached the guest.
     fn write_completion(
         &mut self,
-        id: u16,
-        status: Status,
-        data: &[u8],
+        mut entry: [u8; COMPLETION_SIZE],
+        mask: &Mask,
         flaw: Option<BadEntry>,
     ) -> bool {
         let Some(queue) = &mut self.queues.completion else {
@@ -249,29 +263,20 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         let (address, phase) = (queue.ring.address(), queue.ring.phase());
         queue.ring.advance();
         let width = self.config.dma_addr_width;
-        let mut entry = [0; COMPLETION_SIZE];
         let outcome = if flaw == Some(BadEntry::EarlyPhase) {
             self.bus.read(width, address, &mut entry).map(|()| {
                 entry[3] = entry[3] & !1 | phase;
             })
         } else {
-            for (to, from) in entry.iter_mut().zip(data) {
-                *to = *from;
-            }
-            let mut common = AcqCommonDesc {
-                command: id,
-                status: status.number(),
-                flags: phase,
-                ..AcqCommonDesc::default()
-            };
-            put_common(&mut entry, &common);
+            entry[3] = phase;
+            self.shape(&mut entry, mask);
             if self.config.api_version >= ApiVersion::V0_2 {
-                common.checksum = crc::checksum(&entry, CHECKSUM_OFFSET);
+                let mut checksum = crc::checksum(&entry, CHECKSUM_OFFSET);
+                if flaw == Some(BadEntry::Checksum) {
+                    checksum ^= 0xffff;
+                }
+                checksum.put(&mut entry, CHECKSUM_OFFSET);
             }
-            if flaw == Some(BadEntry::Checksum) {
-                common.checksum ^= 0xffff;
-            }
-            put_common(&mut entry, &common);
             Ok(())
         };
         match outcome.and_then(|()| self.bus.write_entry(width, address, &entry)) {
@@ -291,8 +296,17 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     }
 }
 
-fn put_common(entry: &mut [u8; COMPLETION_SIZE], common: &AcqCommonDesc) {
-    for (to, from) in entry.iter_mut().zip(common.encode()) {
-        *to = from;
+/// A completion entry without phase and checksum.
+fn completion_entry(id: u16, status: Status, data: &[u8]) -> [u8; COMPLETION_SIZE] {
+    let mut entry = [0; COMPLETION_SIZE];
+    for (to, from) in entry.iter_mut().zip(data) {
+        *to = *from;
     }
+    let common = AcqCommonDesc {
+        command: id,
+        status: status.number(),
+        ..AcqCommonDesc::default()
+    };
+    common.put(&mut entry, 0);
+    entry
 }

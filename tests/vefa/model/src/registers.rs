@@ -9,6 +9,7 @@ use vefa_spec::entries::{AcqEntry, AenqEntry, MmioReadResp};
 use vefa_spec::regs::{self, field_get, field_prep};
 
 use crate::aenq::Aenq;
+use crate::answers::Mask;
 use crate::command::entry_size;
 use crate::host::{GuestMemory, IrqSink, LlqMemory};
 use crate::names::ResetReason;
@@ -178,7 +179,8 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
     }
 
     fn register_read(&mut self, request: u32) -> Result<(), Breach> {
-        if self.muted {
+        let resets = self.reset != ResetState::Running;
+        if self.muted || resets && !self.config.reads_during_reset {
             return Ok(());
         }
         let offset = field_get(regs::MMIO_REG_READ_REG_OFF_MASK, request);
@@ -188,10 +190,12 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         };
         let value = self.register_value(offset);
         self.journal.counters.register_reads += 1;
+        let mut bytes = value.unwrap_or(NO_REGISTER).to_le_bytes();
+        self.shape(&mut bytes, &Mask::of_register(offset));
         let answer = MmioReadResp {
             req_id: field_get(regs::MMIO_REG_READ_REQ_ID_MASK, request) as u16,
             reg_off: offset as u16,
-            reg_val: value.unwrap_or(NO_REGISTER),
+            reg_val: u32::from_le_bytes(bytes),
         };
         let width = self.config.dma_addr_width;
         self.bus.answer(width, address, &answer.encode())?;

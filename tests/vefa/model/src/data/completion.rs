@@ -10,6 +10,7 @@ use vefa_spec::io_constants::{self as io, cq_doorbell};
 use vefa_spec::regs::field_prep;
 use vefa_spec::Wire;
 
+use crate::answers::Mask;
 use crate::data::descriptor::upper_id;
 use crate::gid::Gid;
 use crate::host::{GuestMemory, IrqSink, LlqMemory};
@@ -257,8 +258,10 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         eq.pending = true;
         let armed = eq.armed;
         self.journal.counters.cq_events += 1;
+        let mut element = element.encode();
+        self.shape(&mut element, &Mask::of_completion_event());
         let width = self.config.dma_addr_width;
-        if let Err(breach) = self.bus.write_entry(width, address, &element.encode()) {
+        if let Err(breach) = self.bus.write_entry(width, address, &element) {
             let text = breach.text.clone();
             self.journal.breach(breach);
             return Err(text);

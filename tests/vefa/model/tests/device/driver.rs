@@ -214,13 +214,12 @@ impl Driver {
         self.set_response_address();
         self.pass(Duration::from_millis(self.model.config().reset_delay_ms));
         let in_progress = regs::DEV_STS_READY_MASK | regs::DEV_STS_RESET_IN_PROGRESS_MASK;
-        assert_eq!(self.read_register(regs::DEV_STS_OFF), Some(in_progress));
+        let status = self.read_register(regs::DEV_STS_OFF).unwrap();
+        assert_eq!(status & in_progress, in_progress);
         self.write_register(regs::DEV_CTL_OFF, 0);
         self.pass(Duration::from_millis(self.model.config().reset_delay_ms));
-        assert_eq!(
-            self.read_register(regs::DEV_STS_OFF),
-            Some(regs::DEV_STS_READY_MASK)
-        );
+        let status = self.read_register(regs::DEV_STS_OFF).unwrap();
+        assert_eq!(status & in_progress, regs::DEV_STS_READY_MASK);
     }
 
     pub fn set_up_queues(&mut self) {
@@ -304,7 +303,7 @@ impl Driver {
         }
         self.completed = self.completed.wrapping_add(1);
         Some(Completion {
-            id: common.command,
+            id: common.command & 0xfff,
             status: Status::from_number(common.status).unwrap(),
             entry,
             checksum_matches: common.checksum == crc::checksum(&entry, 4),

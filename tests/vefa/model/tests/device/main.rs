@@ -2,6 +2,7 @@
 //! Tests of the device as a driver sees it. A test's name is the rule it holds.
 
 mod admin_queue;
+mod answers;
 mod attributes;
 mod completion_queues;
 mod configuration;

@@ -12,6 +12,23 @@ use vefa_spec::regs;
 use crate::driver::{gid, versions, Driver, ACQ, AENQ, AQ};
 
 #[test]
+fn a_device_may_be_silent_while_it_is_reset() {
+    let mut driver = Driver::untouched(Config {
+        reads_during_reset: false,
+        ..Config::default()
+    });
+    driver.set_response_address();
+    assert!(driver.read_register(regs::DEV_STS_OFF).is_some());
+    driver.write_register(regs::DEV_CTL_OFF, 1);
+    driver.set_response_address();
+    assert_eq!(driver.read_register(regs::DEV_STS_OFF), None);
+    driver.write_register(regs::DEV_CTL_OFF, 0);
+    let ready = Some(regs::DEV_STS_READY_MASK);
+    assert_eq!(driver.read_register(regs::DEV_STS_OFF), ready);
+    assert_eq!(driver.broken(), []);
+}
+
+#[test]
 fn version_register_tells_the_api_version() {
     for (config, expected) in versions().into_iter().zip([1, 2, 3]) {
         let mut driver = Driver::up(config);
