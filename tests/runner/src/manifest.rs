@@ -14,10 +14,36 @@ pub struct Manifest {
     pub machine: BTreeMap<String, Machine>,
     #[serde(default)]
     pub test: Vec<GuestTest>,
+    /// Other settings with which the tests of machine `default` run again.
+    #[serde(default)]
+    pub again: Vec<Again>,
+    /// Tests that do not, each with the reason.
+    #[serde(default)]
+    pub not_again: BTreeMap<String, String>,
     /// rdma-core cases, or classes of them, that may be skipped, each with the reason why EFA
     /// cannot run them.
     #[serde(default)]
     pub rdma_core_skip: BTreeMap<String, String>,
+}
+
+/// One more run of the tests of machine `default`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Again {
+    /// What the names of results begin with, before a dot.
+    pub label: String,
+    /// More settings of each device.
+    pub settings: Vec<String>,
+    /// The tests that run again in the short size, too.
+    #[serde(default)]
+    pub short: Vec<String>,
+}
+
+impl Again {
+    /// What machines, tests and suites are called in this run.
+    pub fn name(&self, name: &str) -> String {
+        format!("{}.{name}", self.label)
+    }
 }
 
 /// A virtual machine, and its devices.
@@ -115,10 +141,23 @@ pub struct GuestTest {
     /// Only in the full size.
     #[serde(default)]
     pub full: bool,
+    /// The name of the test of which this is one more run.
+    #[serde(skip)]
+    pub again: Option<String>,
 }
 
+impl GuestTest {
+    /// The name that it stands under in known-c.toml.
+    pub fn known_as(&self) -> &str {
+        self.again.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// The machine of tests that ask for none.
+pub const DEFAULT_MACHINE: &str = "default";
+
 fn default_machine() -> String {
-    "default".into()
+    DEFAULT_MACHINE.into()
 }
 
 fn default_timeout() -> u64 {
@@ -137,7 +176,8 @@ impl Manifest {
     }
 
     fn parse(text: &str) -> Result<Self> {
-        let manifest: Self = toml::from_str(text)?;
+        let mut manifest: Self = toml::from_str(text)?;
+        manifest.run_again()?;
         let mut names = HashSet::new();
         for test in &manifest.test {
             if !names.insert(&test.name) {
@@ -152,6 +192,46 @@ impl Manifest {
             }
         }
         Ok(manifest)
+    }
+
+    /// Adds the tests that run again, and their machines.
+    fn run_again(&mut self) -> Result<()> {
+        let runs_again = |test: &GuestTest| {
+            test.machine == DEFAULT_MACHINE && !self.not_again.contains_key(&test.name)
+        };
+        let tests: Vec<GuestTest> = self
+            .test
+            .iter()
+            .filter(|test| runs_again(test))
+            .cloned()
+            .collect();
+        for (name, reason) in &self.not_again {
+            if reason.trim().is_empty() || !self.test.iter().any(|test| test.name == *name) {
+                bail!("not_again: {name} is no test, or has no reason");
+            }
+        }
+        for again in &self.again {
+            let mut machine = self.machine(DEFAULT_MACHINE);
+            for settings in &mut machine.devices {
+                settings.extend(again.settings.iter().cloned());
+            }
+            self.machine.insert(again.name(DEFAULT_MACHINE), machine);
+            if let Some(name) = again
+                .short
+                .iter()
+                .find(|name| !tests.iter().any(|test| test.name == **name))
+            {
+                bail!("{}: {name} is no test that runs again", again.label);
+            }
+            self.test.extend(tests.iter().map(|test| GuestTest {
+                name: again.name(&test.name),
+                machine: again.name(DEFAULT_MACHINE),
+                full: test.full || !again.short.contains(&test.name),
+                again: Some(test.name.clone()),
+                ..test.clone()
+            }));
+        }
+        Ok(())
     }
 
     /// Why a case of rdma-core may be skipped; `None` if it may not.
@@ -184,6 +264,46 @@ mod tests {
             ("default", 60)
         );
         assert_eq!(manifest.machine("default"), Machine::with_one_device());
+    }
+
+    #[test]
+    fn what_runs_again_has_a_name_and_a_machine_of_its_own() {
+        let manifest = Manifest::parse(
+            "[machine.default]\ndevices=[['x=1']]\n[machine.other]\ndevices=[[]]\n\
+             [[again]]\nlabel='odd'\nsettings=['y=2']\nshort=['a.b']\n\
+             [not_again]\n'd'='why'\n\
+             [[test]]\nname='a.b'\nrun='m.f'\n[[test]]\nname='c'\nrun='m.f'\n\
+             [[test]]\nname='d'\nrun='m.f'\n[[test]]\nname='e'\nrun='m.f'\nmachine='other'\n",
+        )
+        .unwrap();
+        let again: Vec<_> = manifest
+            .test
+            .iter()
+            .filter(|test| test.again.is_some())
+            .collect();
+        let names: Vec<_> = again
+            .iter()
+            .map(|test| (test.name.as_str(), test.full))
+            .collect();
+        assert_eq!(names, [("odd.a.b", false), ("odd.c", true)]);
+        assert!(again.iter().all(|test| test.machine == "odd.default"));
+        assert_eq!(
+            (again[0].known_as(), manifest.test[0].known_as()),
+            ("a.b", "a.b")
+        );
+        assert_eq!(manifest.machine("odd.default").devices, [["x=1", "y=2"]]);
+        assert_eq!(manifest.machine("default").devices, [["x=1"]]);
+    }
+
+    #[test]
+    fn what_runs_again_or_does_not_must_be_there() {
+        let head = "[machine.default]\ndevices=[[]]\n[[test]]\nname='a'\nrun='m.f'\n";
+        let again = "[[again]]\nlabel='odd'\nsettings=[]\nshort=";
+        assert!(Manifest::parse(&format!("{head}{again}['a']\n")).is_ok());
+        assert!(Manifest::parse(&format!("{head}{again}['b']\n")).is_err());
+        assert!(Manifest::parse(&format!("{head}{again}['a']\n[not_again]\n'a'='why'\n")).is_err());
+        assert!(Manifest::parse(&format!("{head}[not_again]\n'a'=' '\n")).is_err());
+        assert!(Manifest::parse(&format!("{head}[not_again]\n'b'='why'\n")).is_err());
     }
 
     #[test]

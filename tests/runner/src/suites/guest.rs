@@ -54,7 +54,7 @@ pub fn run(context: &mut Context, tests: &[GuestTest], known: &Known) {
     for test in tests {
         let (mut status, seconds) = machines.run(context, test, context.args.driver);
         if context.args.driver == Driver::C {
-            status = known.explain(&test.name, status);
+            status = known.explain(test.known_as(), status);
         }
         context.report.record(&test.name, status.clone(), seconds);
         ours.insert(test.name.clone(), (status, seconds));
@@ -70,6 +70,7 @@ pub fn run(context: &mut Context, tests: &[GuestTest], known: &Known) {
                     &mut context.report,
                     known,
                     &test.name,
+                    test.known_as(),
                     (&status, seconds),
                     rust,
                 );
@@ -79,8 +80,16 @@ pub fn run(context: &mut Context, tests: &[GuestTest], known: &Known) {
     }
 }
 
-/// Judges a test's outcome on the C driver against ours; records it as `c.NAME`.
-pub fn compare(report: &mut Report, known: &Known, name: &str, c: (&Status, f64), rust: &Status) {
+/// Judges a test's outcome on the C driver against ours; records it as `c.NAME`. `known_as` is its
+/// name in known-c.toml.
+pub fn compare(
+    report: &mut Report,
+    known: &Known,
+    name: &str,
+    known_as: &str,
+    c: (&Status, f64),
+    rust: &Status,
+) {
     if differ(c.0, rust) {
         report.differences.push(Difference {
             name: name.to_string(),
@@ -88,7 +97,7 @@ pub fn compare(report: &mut Report, known: &Known, name: &str, c: (&Status, f64)
             rust: rust.describe(),
         });
     }
-    report.record(&format!("c.{name}"), known.judge(name, c.0, rust), c.1);
+    report.record(&format!("c.{name}"), known.judge(known_as, c.0, rust), c.1);
 }
 
 /// The machine that is up, kept from one test to the next while it suits both.

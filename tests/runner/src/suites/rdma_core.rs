@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! `rdma-core.`: rdma-core's own tests, from its package, each case a result; in the full size
-//! also `rdma-core-13.`, those of Debian 13's older one.
+//! also `rdma-core-13.`, those of Debian 13's older one, and the newest again with other settings of
+//! the device.
 
 use std::time::Instant;
 
@@ -14,6 +15,7 @@ use crate::agent::Request;
 use crate::cli::{Driver, Size};
 use crate::console::alarm;
 use crate::known::Known;
+use crate::manifest::{Again, DEFAULT_MACHINE};
 use crate::report::Status;
 use crate::vm::{Boot, Vm};
 
@@ -38,29 +40,46 @@ const MODULES: &[&str] = &[
     "test_shared_pd",
 ];
 
-/// One version of rdma-core.
+/// One run of one version of rdma-core's tests.
 struct Suite {
     /// What its results begin with.
-    name: &'static str,
+    name: String,
+    /// What the names in known-c.toml begin with.
+    known_as: &'static str,
     /// The machine of tests.toml that has it.
-    machine: &'static str,
+    machine: String,
 }
 
-const NEWEST: Suite = Suite {
-    name: "rdma-core",
-    machine: "default",
-};
-const DEBIAN_13: Suite = Suite {
-    name: "rdma-core-13",
-    machine: "debian-13",
-};
+impl Suite {
+    fn new(name: &'static str, machine: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            known_as: name,
+            machine: machine.to_owned(),
+        }
+    }
 
-/// The same version, from the package of the machine on which ours is tried.
-const USER: Suite = Suite {
-    name: ON_USER_MACHINE,
-    machine: "user",
-};
-/// What its results begin with.
+    fn newest() -> Self {
+        Self::new("rdma-core", DEFAULT_MACHINE)
+    }
+
+    /// The newest version, on devices with other settings.
+    fn again(again: &Again) -> Self {
+        let newest = Self::newest();
+        Self {
+            name: again.name(&newest.name),
+            machine: again.name(&newest.machine),
+            ..newest
+        }
+    }
+
+    /// The name in known-c.toml of one of its results.
+    fn known_name(&self, name: &str) -> String {
+        name.replacen(&self.name, self.known_as, 1)
+    }
+}
+
+/// What the results begin with of the version on the machine on which our package is tried.
 pub const ON_USER_MACHINE: &str = "stock.package.rdma-core";
 
 /// One case as the guest reports it.
@@ -73,14 +92,17 @@ struct Case {
 }
 
 pub fn run(context: &mut Context, known: &Known) {
-    run_suite(context, known, &NEWEST);
+    run_suite(context, known, &Suite::newest());
     if context.args.size == Size::Full {
-        run_suite(context, known, &DEBIAN_13);
+        run_suite(context, known, &Suite::new("rdma-core-13", "debian-13"));
+        for again in context.manifest.again.clone() {
+            run_suite(context, known, &Suite::again(&again));
+        }
     }
 }
 
 pub fn run_on_user_machine(context: &mut Context, known: &Known) {
-    run_suite(context, known, &USER);
+    run_suite(context, known, &Suite::new(ON_USER_MACHINE, "user"));
 }
 
 fn run_suite(context: &mut Context, known: &Known, suite: &Suite) {
@@ -96,7 +118,7 @@ fn run_suite(context: &mut Context, known: &Known, suite: &Suite) {
     for (name, status, seconds) in &ours {
         let shown = match context.args.driver {
             Driver::Rust => status.clone(),
-            Driver::C => known.explain(name, status.clone()),
+            Driver::C => known.explain(&suite.known_name(name), status.clone()),
         };
         context.report.record(name, shown, *seconds);
     }
@@ -107,7 +129,14 @@ fn run_suite(context: &mut Context, known: &Known, suite: &Suite) {
                 .find(|(ours, ..)| *ours == name)
                 .map(|(_, status, _)| status.clone());
             let rust = rust.unwrap_or(Status::Failed("did not run".into()));
-            compare(&mut context.report, known, &name, (&status, seconds), &rust);
+            compare(
+                &mut context.report,
+                known,
+                &name,
+                &suite.known_name(&name),
+                (&status, seconds),
+                &rust,
+            );
         }
     }
 }
@@ -134,7 +163,7 @@ fn run_on(
     let boot = Boot {
         kernel: &context.env.kernel,
         driver,
-        machine: &context.machine(suite.machine),
+        machine: &context.machine(&suite.machine),
         kunit: false,
         files: &[],
     };
@@ -165,7 +194,7 @@ fn run_on(
         }
     }
     results.retain(|(name, ..)| context.selects(name));
-    results.extend(last_look(&context.env, &mut vm, driver, suite.name));
+    results.extend(last_look(&context.env, &mut vm, driver, &suite.name));
     if let Err(error) = vm.shut_down() {
         context
             .report
