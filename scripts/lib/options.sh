@@ -35,7 +35,7 @@ check_prefix() {
     [ "$1" != full ] || suites+=(mutation rdma-core-13)
     # Only what runs in a guest, once on each of these machines; T may name one of them.
     [ "$1" != debug ] || { suites=(kunit) wanted=${wanted#cpus[24].} wanted=${wanted#iommu.}; }
-    mapfile -t -O ${#suites[@]} suites < <(sed -n 's/^name = "\([^."]*\)\..*/\1/p' "$TREE/tests/guest/tests.toml" | sort -u)
+    mapfile -t -O ${#suites[@]} suites < <(sed -n 's/^name = "\([^."]*\)\..*/\1/p; s/^label = "\(.*\)"$/\1/p' "$TREE/tests/guest/tests.toml" | sort -u)
     suites+=(rdma-core)
     for suite in "${suites[@]/%/.}"; do
         [[ $suite != "$wanted"* && $wanted != "$suite"* ]] || return 0
