@@ -2,8 +2,8 @@
 
 //! The operations of a device as the RDMA core calls them.
 //!
-//! Each callback turns its raw pointers into references, once, and calls the [`Provider`]. The
-//! core's promises that they rest on:
+//! Each callback turns its raw pointers into typed values ([`arguments`]), once, and calls the
+//! [`Provider`]. The core's promises that they rest on:
 //!
 //! - The device is one made by [`Device`], and callbacks run only while it is registered.
 //! - An object is given to its creating callback first and to its destroying callback last, both
@@ -16,6 +16,7 @@
 )]
 
 mod ah;
+mod arguments;
 mod comp_cntr;
 mod cq;
 mod device;
@@ -27,36 +28,31 @@ mod qp;
 mod stats;
 mod ucontext;
 
+use self::arguments::{
+    InUse,
+    Kind, //
+};
 use crate::{
     bindings,
     deferred::Deferred,
     mmap::ObjectMappings,
-    object::Object,
     provider::{
         DeferredWork,
         Provider, //
     },
-    udata::{
-        self,
-        Bundle,
-        Udata, //
-    },
     uverbs::DriverMethods, //
 };
-use core::{
-    marker::PhantomData,
-    mem::offset_of,
-    ptr::NonNull, //
-};
+use core::marker::PhantomData;
 use kernel::{
-    build_assert::const_assert,
     module::this_module,
     prelude::*, //
 };
 
-type UContextObject<P> = Object<bindings::ib_ucontext, <P as Provider>::UContext>;
-type PdObject<P> = Object<bindings::ib_pd, <P as Provider>::Pd>;
-type AhObject<P> = Object<bindings::ib_ah, <P as Provider>::Ah>;
+type UContext<P> = Kind<P, bindings::ib_ucontext, <P as Provider>::UContext>;
+type UContextInUse<'a, P> = InUse<'a, P, bindings::ib_ucontext, <P as Provider>::UContext>;
+type Pd<P> = Kind<P, bindings::ib_pd, <P as Provider>::Pd>;
+type PdInUse<'a, P> = InUse<'a, P, bindings::ib_pd, <P as Provider>::Pd>;
+type Ah<P> = Kind<P, bindings::ib_ah, <P as Provider>::Ah>;
 
 /// The private part of an object that can have mappings.
 ///
@@ -131,28 +127,6 @@ fn errno(result: Result) -> c_int {
     }
 }
 
-/// The private part of a call that user space must have made.
-///
-/// # Safety
-///
-/// As [`Udata::from_raw`].
-unsafe fn user_call<'a>(udata: *mut bindings::ib_udata) -> Result<Udata<'a>> {
-    // SAFETY: By the safety requirements of this function.
-    unsafe { Udata::from_raw(udata) }.ok_or(EOPNOTSUPP)
-}
-
-/// The user context that a call belongs to.
-///
-/// # Safety
-///
-/// `udata` is the private part of a running call from user space.
-unsafe fn user_context(udata: *mut bindings::ib_udata) -> Result<NonNull<bindings::ib_ucontext>> {
-    // A bundle begins with the private part.
-    const_assert!(offset_of!(Bundle, driver_udata) == 0);
-    // SAFETY: By the safety requirements it is part of the call's bundle.
-    NonNull::new(unsafe { (*udata::bundle(udata)).context }).ok_or(EINVAL)
-}
-
 impl<P: Provider> Callbacks<P> {
     /// The operations that every device has.
     const BASE: bindings::ib_device_ops = bindings::ib_device_ops {
@@ -185,9 +159,9 @@ impl<P: Provider> Callbacks<P> {
         query_port: Some(Self::query_port),
         query_port_speed: Some(Self::query_port_speed),
 
-        size_ib_ah: AhObject::<P>::SIZE,
-        size_ib_pd: PdObject::<P>::SIZE,
-        size_ib_ucontext: UContextObject::<P>::SIZE,
+        size_ib_ah: Ah::<P>::SIZE,
+        size_ib_pd: Pd::<P>::SIZE,
+        size_ib_ucontext: UContext::<P>::SIZE,
 
         ..pin_init::zeroed()
     };

@@ -16,7 +16,10 @@ use core::{
         offset_of,
         size_of, //
     },
-    ptr, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 use kernel::{
     error::to_result,
@@ -135,6 +138,12 @@ impl<'a> Udata<'a> {
         to_result(unsafe {
             bindings::_ib_respond_udata(self.raw, ptr::from_ref(response).cast(), size_of::<T>())
         })
+    }
+
+    /// The user context that the call belongs to; `None` before there is one.
+    pub(crate) fn context(&self) -> Option<NonNull<bindings::ib_ucontext>> {
+        // SAFETY: By the type invariants `self.raw` is part of the bundle of a running call.
+        NonNull::new(unsafe { (*bundle(self.raw)).context })
     }
 
     fn request_len(&self) -> usize {

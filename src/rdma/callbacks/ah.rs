@@ -3,16 +3,15 @@
 //! Callbacks of address handles.
 
 use super::{
+    arguments::Call,
     errno,
-    user_call,
-    AhObject,
+    Ah,
     Callbacks,
-    PdObject, //
+    Pd, //
 };
 use crate::{
     attr::AhAttr,
     bindings,
-    device::Device,
     provider::Provider, //
 };
 use kernel::prelude::*;
@@ -23,33 +22,32 @@ impl<P: Provider> Callbacks<P> {
         init_attr: *mut bindings::rdma_ah_init_attr,
         udata: *mut bindings::ib_udata,
     ) -> c_int {
-        // SAFETY: `ah` is valid, and the core set its device and PD before this call.
-        let (ibdev, pd) = unsafe { ((*ah).device, (*ah).pd) };
-        // SAFETY: `init_attr` and the attributes it points to are valid, by the core's promises.
-        let attr = unsafe { AhAttr::from_raw(&*(*init_attr).ah_attr, (*init_attr).flags) };
-        // SAFETY: `pd` was created, and is not destroyed while an object is made from it.
-        let pd = unsafe { PdObject::<P>::data(pd) };
-        // SAFETY: `udata` is null or that of the running call, by the core's promises.
-        let created = unsafe { user_call(udata) }.and_then(|udata| {
-            // SAFETY: This is a callback of `ibdev`.
-            unsafe { Device::<P>::with_data(ibdev, |dev| P::create_ah(dev, pd, &attr, &udata)) }
-        });
-        // SAFETY: The core allocated `ah` for this call by the size in `BASE`.
-        errno(created.map(|data| unsafe { AhObject::<P>::fill(ah, data) }))
+        // SAFETY:
+        // - The core allocated `ah` for this call by the size in `BASE`, and set its PD, which was
+        //   created and is not destroyed while an object is made from it.
+        // - `init_attr` and the attributes it points to are valid.
+        // - `udata` is null or that of the call.
+        let (ah, pd, attr, call) = unsafe {
+            (
+                Ah::<P>::creating(ah),
+                Pd::<P>::in_use((*ah).pd),
+                AhAttr::from_raw(&*(*init_attr).ah_attr, (*init_attr).flags),
+                Call::new(udata),
+            )
+        };
+        errno(ah.create(call, |dev, udata| {
+            P::create_ah(dev, pd.data(), &attr, udata)
+        }))
     }
 
     pub(super) unsafe extern "C" fn destroy_ah(ah: *mut bindings::ib_ah, flags: u32) -> c_int {
         if flags & bindings::rdma_destroy_ah_flags_RDMA_DESTROY_AH_SLEEPABLE == 0 {
             return EOPNOTSUPP.to_errno();
         }
-        // SAFETY: `ah` is valid, and its device and PD were set when it was created.
-        let (ibdev, pd) = unsafe { ((*ah).device, (*ah).pd) };
-        // SAFETY: `pd` was created, and is not destroyed while an object is made from it.
-        let pd = unsafe { PdObject::<P>::data(pd) };
-        // SAFETY: `ah` was created, this is its last callback, and it cannot fail from here on.
-        let data = unsafe { AhObject::<P>::take(ah) };
-        // SAFETY: This is a callback of `ibdev`.
-        unsafe { Device::<P>::with_data(ibdev, |dev| P::destroy_ah(dev, pd, data)) };
+        // SAFETY: `ah` was created, this is its last callback, and it cannot fail from here on. Its PD
+        // is not destroyed while an object is made from it.
+        let (ah, pd) = unsafe { (Ah::<P>::ending(ah), Pd::<P>::in_use((*ah).pd)) };
+        ah.end(|dev, ah| P::destroy_ah(dev, pd.data(), ah));
         0
     }
 }

@@ -3,17 +3,18 @@
 //! Callbacks of completion counters.
 
 use super::{
+    arguments::{
+        Call,
+        Called,
+        Kind, //
+    },
     errno,
-    qp::QpObject,
-    user_context,
+    qp::Qp,
     Callbacks,
-    Operations,
-    UContextObject, //
+    Operations, //
 };
 use crate::{
     bindings,
-    device::Device,
-    object::Object,
     provider::{
         CompCntrChange,
         CompCntrEntry,
@@ -24,7 +25,7 @@ use crate::{
 };
 use kernel::prelude::*;
 
-type CompCntrObject<P> = Object<bindings::ib_comp_cntr, <P as CompletionCounters>::CompCntr>;
+type CompCntr<P> = Kind<P, bindings::ib_comp_cntr, <P as CompletionCounters>::CompCntr>;
 
 impl<P: CompletionCounters> Operations<P> {
     /// Adds completion counters.
@@ -34,7 +35,7 @@ impl<P: CompletionCounters> Operations<P> {
         self.raw.destroy_comp_cntr = Some(Callbacks::<P>::destroy_comp_cntr);
         self.raw.modify_comp_cntr = Some(Callbacks::<P>::modify_comp_cntr);
         self.raw.qp_attach_comp_cntr = Some(Callbacks::<P>::qp_attach_comp_cntr);
-        self.raw.size_ib_comp_cntr = CompCntrObject::<P>::SIZE;
+        self.raw.size_ib_comp_cntr = CompCntr::<P>::SIZE;
         self
     }
 }
@@ -45,14 +46,12 @@ impl<P: CompletionCounters> Callbacks<P> {
         caps: *mut bindings::ib_comp_cntr_caps,
         _attrs: *mut bindings::uverbs_attr_bundle,
     ) -> c_int {
-        // SAFETY: This is a callback of `ibdev`.
-        let known = unsafe { Device::<P>::with_data(ibdev, |dev| P::query_comp_cntr_caps(dev)) };
-        // SAFETY: `caps` is valid and ours, by the core's promises.
-        unsafe {
-            (*caps).max_counters = known.max_counters;
-            (*caps).max_value = known.max_value;
-            (*caps).supported_qp_attach_ops = known.ops.as_raw();
-        }
+        // SAFETY: This is a callback of `ibdev`, and `caps` is valid and ours.
+        let (device, caps) = unsafe { (Called::<P>::new(ibdev), &mut *caps) };
+        let known = device.with(P::query_comp_cntr_caps);
+        caps.max_counters = known.max_counters;
+        caps.max_value = known.max_value;
+        caps.supported_qp_attach_ops = known.ops.as_raw();
         0
     }
 
@@ -60,42 +59,28 @@ impl<P: CompletionCounters> Callbacks<P> {
         counter: *mut bindings::ib_comp_cntr,
         attrs: *mut bindings::uverbs_attr_bundle,
     ) -> c_int {
-        // SAFETY: These are the arguments of the callback.
-        errno(unsafe { Self::try_create_comp_cntr(counter, attrs) })
-    }
-
-    /// # Safety
-    ///
-    /// As the callback.
-    unsafe fn try_create_comp_cntr(
-        counter: *mut bindings::ib_comp_cntr,
-        attrs: *mut bindings::uverbs_attr_bundle,
-    ) -> Result {
-        // SAFETY: A bundle begins with the private part of the running call (`user_context`
-        // asserts it).
-        let ucontext = unsafe { user_context(attrs.cast()) }?;
-        // SAFETY: The user context was created, and lives as long as a call that uses it.
-        let ucontext = unsafe { UContextObject::<P>::data(ucontext.as_ptr()) };
-        // SAFETY: `attrs` is the bundle of the running call.
-        let call = unsafe { MethodCall::new(attrs) };
-        // SAFETY: The core set the device before this call, which is a callback of it.
-        let data = unsafe {
-            Device::<P>::with_data((*counter).device, |dev| {
-                P::create_comp_cntr(dev, ucontext, &call)
-            })
-        }?;
-        // SAFETY: The core allocated `counter` for this call by the size given.
-        unsafe { CompCntrObject::<P>::fill(counter, data) };
-        Ok(())
+        // SAFETY: The core allocated `counter` for this call by the size given, and `attrs` are
+        // those of the call.
+        let (counter, call, method) = unsafe {
+            (
+                CompCntr::<P>::creating(counter),
+                Call::<P>::of(attrs),
+                MethodCall::new(attrs),
+            )
+        };
+        errno(call.and_then(|call| {
+            let context = call.context()?;
+            let data = counter
+                .device()
+                .with(|dev| P::create_comp_cntr(dev, context.data(), &method))?;
+            counter.fill(data);
+            Ok(())
+        }))
     }
 
     unsafe extern "C" fn destroy_comp_cntr(counter: *mut bindings::ib_comp_cntr) -> c_int {
-        // SAFETY: `counter` is valid, and its device was set when it was created.
-        let ibdev = unsafe { (*counter).device };
         // SAFETY: `counter` was created, this is its last callback, and it cannot fail.
-        let data = unsafe { CompCntrObject::<P>::take(counter) };
-        // SAFETY: This is a callback of `ibdev`.
-        unsafe { Device::<P>::with_data(ibdev, |dev| P::end_comp_cntr(dev, data)) };
+        unsafe { CompCntr::<P>::ending(counter) }.end(P::end_comp_cntr);
         0
     }
 
@@ -120,14 +105,13 @@ impl<P: CompletionCounters> Callbacks<P> {
             }
             _ => return EINVAL.to_errno(),
         };
-        // SAFETY: `counter` was created, and is not destroyed during a call that uses it. This is
-        // a callback of the device, which was set when it was created.
-        errno(unsafe {
-            let data = CompCntrObject::<P>::data(counter);
-            Device::<P>::with_data((*counter).device, |dev| {
-                P::modify_comp_cntr(dev, data, entry, change)
-            })
-        })
+        // SAFETY: `counter` was created, and is not destroyed during a call that uses it.
+        let counter = unsafe { CompCntr::<P>::in_use(counter) };
+        errno(
+            counter
+                .device()
+                .with(|dev| P::modify_comp_cntr(dev, counter.data(), entry, change)),
+        )
     }
 
     unsafe extern "C" fn qp_attach_comp_cntr(
@@ -135,18 +119,19 @@ impl<P: CompletionCounters> Callbacks<P> {
         counter: *mut bindings::ib_comp_cntr,
         attr: *mut bindings::ib_qp_attach_comp_cntr_attr,
     ) -> c_int {
-        // SAFETY: `attr` is valid, by the core's promises.
-        let ops = CompCntrOps::from_raw(unsafe { (*attr).op_mask });
         // SAFETY: Both objects were created, and are not destroyed during a call that uses them.
-        // This is a callback of their device.
-        errno(unsafe {
-            let (qp, data) = (
-                &QpObject::<P>::data(qp).data,
-                CompCntrObject::<P>::data(counter),
-            );
-            Device::<P>::with_data((*counter).device, |dev| {
-                P::attach_comp_cntr(dev, qp, data, ops)
-            })
-        })
+        // `attr` is valid.
+        let (qp, counter, ops) = unsafe {
+            (
+                Qp::<P>::in_use(qp),
+                CompCntr::<P>::in_use(counter),
+                CompCntrOps::from_raw((*attr).op_mask),
+            )
+        };
+        errno(
+            counter
+                .device()
+                .with(|dev| P::attach_comp_cntr(dev, &qp.data().data, counter.data(), ops)),
+        )
     }
 }

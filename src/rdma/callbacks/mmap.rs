@@ -5,11 +5,11 @@
 use super::{
     errno,
     Callbacks,
-    Operations, //
+    Operations,
+    UContext, //
 };
 use crate::{
     bindings,
-    device::Device,
     mmap,
     provider::UserMmap, //
 };
@@ -29,12 +29,11 @@ impl<P: UserMmap> Callbacks<P> {
         ucontext: *mut bindings::ib_ucontext,
         vma: *mut bindings::vm_area_struct,
     ) -> c_int {
+        // SAFETY: `ucontext` was created, and lives as long as a call that uses it.
+        let device = unsafe { UContext::<P>::in_use(ucontext) }.device();
         // SAFETY: This is the callback, and all entries of the device are made by `Mappings`.
-        errno(unsafe { mmap::map(ucontext, vma) }.inspect_err(|_| {
-            // SAFETY: This is a callback of the device, which `ucontext` has had since it was
-            // created.
-            unsafe { Device::<P>::with_data((*ucontext).device, |dev| P::mmap_failed(dev)) }
-        }))
+        let mapped = unsafe { mmap::map(ucontext, vma) };
+        errno(mapped.inspect_err(|_| device.with(P::mmap_failed)))
     }
 
     unsafe extern "C" fn mmap_free(entry: *mut bindings::rdma_user_mmap_entry) {

@@ -3,12 +3,12 @@
 //! Callbacks of counters.
 
 use super::{
+    arguments::Called,
     Callbacks,
     Operations, //
 };
 use crate::{
     bindings,
-    device::Device,
     provider::{
         PortCounters,
         Provider, //
@@ -58,12 +58,12 @@ impl<P: Provider> Callbacks<P> {
         stats: *mut bindings::rdma_hw_stats,
         read: impl for<'a> FnOnce(&'a P::Data<'a>, &mut [u64]) -> Result,
     ) -> c_int {
-        let read = |values: &mut [u64]| {
-            // SAFETY: By the safety requirements of this function.
-            unsafe { Device::<P>::with_data(ibdev, |dev| read(dev, values)) }
-        };
         // SAFETY: By the safety requirements of this function.
-        match unsafe { stats::update(stats, read) } {
+        let updated = unsafe {
+            let device = Called::<P>::new(ibdev);
+            stats::update(stats, |values| device.with(|dev| read(dev, values)))
+        };
+        match updated {
             // The number of counters says that all were read.
             Ok(count) => count,
             Err(error) => error.to_errno(),

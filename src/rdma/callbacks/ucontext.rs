@@ -3,14 +3,13 @@
 //! Callbacks of user contexts.
 
 use super::{
+    arguments::Call,
     errno,
-    user_call,
     Callbacks,
-    UContextObject, //
+    UContext, //
 };
 use crate::{
     bindings,
-    device::Device,
     provider::Provider, //
 };
 use kernel::prelude::*;
@@ -20,27 +19,20 @@ impl<P: Provider> Callbacks<P> {
         ucontext: *mut bindings::ib_ucontext,
         udata: *mut bindings::ib_udata,
     ) -> c_int {
-        // SAFETY: `ucontext` is valid, and the core set its device before this call.
-        let ibdev = unsafe { (*ucontext).device };
-        // SAFETY: `udata` is null or that of the running call, by the core's promises.
-        let created = unsafe { user_call(udata) }.and_then(|udata| {
-            // SAFETY: This is a callback of `ibdev`.
-            unsafe { Device::<P>::with_data(ibdev, |dev| P::alloc_ucontext(dev, &udata)) }
-        });
-        // SAFETY: The core allocated `ucontext` for this call by the size in `BASE`.
-        errno(created.map(|data| unsafe { UContextObject::<P>::fill(ucontext, data) }))
+        // SAFETY: The core allocated `ucontext` for this call by the size in `BASE`; `udata` is
+        // null or that of the call.
+        let (ucontext, call) = unsafe { (UContext::<P>::creating(ucontext), Call::new(udata)) };
+        errno(ucontext.create(call, P::alloc_ucontext))
     }
 
     pub(super) unsafe extern "C" fn dealloc_ucontext(ucontext: *mut bindings::ib_ucontext) {
-        // SAFETY: `ucontext` is valid, and its device was set when it was created.
-        let ibdev = unsafe { (*ucontext).device };
         // SAFETY: `ucontext` was created, this is its last callback, and it cannot fail.
-        let data = unsafe { UContextObject::<P>::take(ucontext) };
-        // SAFETY: This is a callback of `ibdev`.
-        unsafe { Device::<P>::with_data(ibdev, |dev| P::dealloc_ucontext(dev, data)) };
+        unsafe { UContext::<P>::ending(ucontext) }.end(P::dealloc_ucontext);
     }
 
-    /// Its presence lets a device be unregistered while processes hold contexts open. The core
-    /// has already revoked their mappings, and destroys their objects next.
+    /// Its presence lets a device be unregistered while processes hold contexts open. By then the
+    /// core has destroyed the context's objects, and after that revoked what processes have mapped
+    /// of the device: so a process can reach the device's pages a moment longer than there are
+    /// objects that they belong to. The context itself is deallocated next.
     pub(super) unsafe extern "C" fn disassociate_ucontext(_ucontext: *mut bindings::ib_ucontext) {}
 }
