@@ -91,4 +91,8 @@ struct rdma_shim_layout {
 const struct rdma_shim_layout *rdma_shim_layout(unsigned int index);
 u8 rdma_shim_robust_udata_byte(void);
 
+struct uapi_definition;
+
+const struct uapi_definition *rdma_shim_uverbs_sample(void);
+
 #endif

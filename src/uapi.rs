@@ -116,6 +116,8 @@ rdma::wire! {
     /// Query of a memory region: `rdma_recv_ic_id` is valid.
     pub(crate) const QUERY_MR_VALIDITY_RDMA_RECV_IC_ID: u16 = 1 << 2;
 
+    /// Method of memory regions: by which interconnects the device reaches one.
+    pub(crate) const IB_METHOD_MR_QUERY: u16 = 1 << 12;
     /// Attribute: which memory region is queried.
     pub(crate) const IB_ATTR_QUERY_MR_HANDLE: u16 = 1 << 12;
     /// Attribute: which of the ids are valid (`QUERY_MR_VALIDITY_*`), 16 bits.

@@ -50,9 +50,6 @@ use rdma::{
     udata::Udata, //
 };
 
-// Defined in src/shims/methods.c, which names the handlers in this directory.
-rdma::driver_methods!(const METHODS = "efa_methods");
-
 impl Provider for Efa {
     type Module = crate::DriverModule;
     type Data<'a> = Device<'a>;
@@ -66,8 +63,7 @@ impl Provider for Efa {
         .with_memory_regions()
         .with_queue_pairs()
         .with_completion_counters()
-        .with_deferred_work()
-        .with_driver_methods(METHODS);
+        .with_deferred_work();
     const DRIVER_ID: DriverId = DriverId::EFA;
     const UVERBS_ABI_VERSION: u32 = UVERBS_ABI_VERSION;
     // Opening a context accepts requests longer than the driver knows, so the promise would not

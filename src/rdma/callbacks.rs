@@ -28,6 +28,8 @@ mod qp;
 mod stats;
 mod ucontext;
 
+pub(crate) use self::mr::call_mr_method;
+
 use self::arguments::{
     InUse,
     Kind, //
@@ -40,7 +42,7 @@ use crate::{
         DeferredWork,
         Provider, //
     },
-    uverbs::DriverMethods, //
+    uverbs::Definitions, //
 };
 use core::marker::PhantomData;
 use kernel::{
@@ -71,7 +73,7 @@ struct Callbacks<P: Provider>(PhantomData<P>);
 /// core with `EOPNOTSUPP`.
 pub struct Operations<P: Provider> {
     raw: bindings::ib_device_ops,
-    methods: Option<DriverMethods>,
+    definitions: Definitions,
     deferred: Option<Deferred<P>>,
     _provider: PhantomData<fn() -> P>,
 }
@@ -82,29 +84,23 @@ impl<P: Provider> Operations<P> {
     pub const fn new() -> Self {
         Self {
             raw: Callbacks::<P>::BASE,
-            methods: None,
+            definitions: Definitions::NONE,
             deferred: None,
             _provider: PhantomData,
         }
     }
 
-    /// Adds methods that are the driver's own.
-    pub const fn with_driver_methods(mut self, methods: DriverMethods) -> Self {
-        self.methods = Some(methods);
-        self
-    }
+    /// Those of the provider, which live forever.
+    const OF_PROVIDER: &'static Self = &P::OPERATIONS;
 
     /// The work that is done later, where there is such.
     pub(crate) const fn deferred(&self) -> Option<&Deferred<P>> {
         self.deferred.as_ref()
     }
 
-    /// The table of the driver's own methods, null where it has none.
-    pub(crate) const fn methods(&self) -> *const bindings::uapi_definition {
-        match self.methods {
-            Some(methods) => methods.as_raw(),
-            None => core::ptr::null(),
-        }
+    /// The table of what the driver adds to the verbs.
+    pub(crate) const fn definitions() -> *const bindings::uapi_definition {
+        Self::OF_PROVIDER.definitions.as_raw()
     }
 
     pub(crate) const fn as_raw(&self) -> &bindings::ib_device_ops {

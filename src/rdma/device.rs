@@ -9,7 +9,10 @@ use crate::{
     debugfs::DeviceDir,
     deferred::Running,
     pci::dev_as_raw,
-    provider::Provider, //
+    provider::{
+        Operations,
+        Provider, //
+    }, //
 };
 use core::{
     cell::UnsafeCell,
@@ -171,7 +174,7 @@ impl<'a, P: Provider> Registration<'a, P> {
             (*ibdev).node_guid = identity.node_guid;
             (*ibdev).phys_port_cnt = identity.ports;
             (*ibdev).num_comp_vectors = vectors;
-            (*ibdev).driver_def = P::OPERATIONS.methods();
+            (*ibdev).driver_def = Operations::<P>::definitions();
             (*(&raw mut (*ibdev).__bindgen_anon_1).cast::<bindings::device>()).parent =
                 dev_as_raw(parent);
             bindings::ib_set_device_ops(ibdev, P::OPERATIONS.as_raw());

@@ -20,9 +20,11 @@ mod qp;
 
 pub use self::{
     comp_cntr::{
+        CompCntrBuffers,
         CompCntrCaps,
         CompCntrChange,
         CompCntrEntry,
+        CompCntrMemory,
         CompCntrOps,
         CompletionCounters, //
     },
@@ -31,6 +33,7 @@ pub use self::{
     mmap::UserMmap,
     mr::{
         MemoryRegions,
+        MrMethod,
         MrRequest,
         NewMr, //
     },

@@ -251,3 +251,44 @@ u8 rdma_shim_robust_udata_byte(void)
 
 	return ((const u8 *)&ops)[offsetofend(struct ib_device_ops, uverbs_abi_ver)];
 }
+
+/* What src/rdma/uverbs.rs makes for drivers, by the macros that C drivers have: a sample of each. */
+#define UVERBS_MODULE_NAME rdma_shim
+#include <rdma/uverbs_named_ioctl.h>
+
+enum {
+	SAMPLE_HANDLE = 1U << UVERBS_ID_NS_SHIFT,
+	SAMPLE_U16,
+	SAMPLE_U64,
+	SAMPLE_BUFFER = SAMPLE_HANDLE,
+	SAMPLE_METHOD = SAMPLE_U16,
+};
+
+static int UVERBS_HANDLER(SAMPLE_METHOD)(struct uverbs_attr_bundle *attrs)
+{
+	return 0;
+}
+
+DECLARE_UVERBS_NAMED_METHOD(
+	SAMPLE_METHOD,
+	UVERBS_ATTR_IDR(SAMPLE_HANDLE, UVERBS_OBJECT_MR, UVERBS_ACCESS_READ, UA_MANDATORY),
+	UVERBS_ATTR_PTR_OUT(SAMPLE_U16, UVERBS_ATTR_TYPE(u16), UA_MANDATORY),
+	UVERBS_ATTR_PTR_OUT(SAMPLE_U64, UVERBS_ATTR_TYPE(u64), UA_MANDATORY));
+
+ADD_UVERBS_METHODS(sample_methods, UVERBS_OBJECT_MR, &UVERBS_METHOD(SAMPLE_METHOD));
+
+ADD_UVERBS_ATTRIBUTES_SIMPLE(
+	sample_attributes, UVERBS_OBJECT_COMP_CNTR, UVERBS_METHOD_COMP_CNTR_CREATE,
+	UVERBS_ATTR_PTR_IN(SAMPLE_BUFFER, UVERBS_ATTR_STRUCT(struct ib_uverbs_buffer_desc, length),
+			   UA_MANDATORY));
+
+static const struct uapi_definition sample[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_MR, &sample_methods),
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_COMP_CNTR, &sample_attributes),
+	{}
+};
+
+const struct uapi_definition *rdma_shim_uverbs_sample(void)
+{
+	return sample;
+}

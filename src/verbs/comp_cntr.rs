@@ -38,9 +38,11 @@ use kernel::{
 use rdma::{
     dma::Lent,
     provider::{
+        CompCntrBuffers,
         CompCntrCaps,
         CompCntrChange,
         CompCntrEntry,
+        CompCntrMemory,
         CompCntrOps,
         CompletionCounters, //
     },
@@ -49,7 +51,7 @@ use rdma::{
         Access,
         Umem, //
     },
-    uverbs::MethodCall, //
+    uverbs::DescribedMemory, //
 };
 
 /// Bytes of a value.
@@ -100,6 +102,11 @@ pub(crate) struct CompCntr {
 impl CompletionCounters for Efa {
     type CompCntr = CompCntr;
 
+    const BUFFERS: CompCntrBuffers = CompCntrBuffers {
+        completions: IB_ATTR_CREATE_COMP_CNTR_COMP_BUFFER,
+        errors: IB_ATTR_CREATE_COMP_CNTR_ERR_BUFFER,
+    };
+
     fn query_comp_cntr_caps(dev: &Device<'_>) -> CompCntrCaps {
         caps(dev)
     }
@@ -107,9 +114,9 @@ impl CompletionCounters for Efa {
     fn create_comp_cntr(
         dev: &Device<'_>,
         ucontext: &Returnable<UContext>,
-        call: &MethodCall<'_>,
+        memory: &CompCntrMemory<'_>,
     ) -> Result<CompCntr> {
-        create(dev, ucontext, call)
+        create(dev, ucontext, memory)
     }
 
     fn end_comp_cntr(dev: &Device<'_>, counter: CompCntr) {
@@ -166,9 +173,9 @@ fn caps(dev: &Device<'_>) -> CompCntrCaps {
 ///   refused to take back before.
 /// - What else pinning the memory fails with.
 /// - What the admin queue fails with. Nothing is left behind.
-fn create(dev: &Device<'_>, ucontext: &UContext, call: &MethodCall<'_>) -> Result<CompCntr> {
-    let completions = pin(call, IB_ATTR_CREATE_COMP_CNTR_COMP_BUFFER)?;
-    let errors = pin(call, IB_ATTR_CREATE_COMP_CNTR_ERR_BUFFER)?;
+fn create(dev: &Device<'_>, ucontext: &UContext, memory: &CompCntrMemory<'_>) -> Result<CompCntr> {
+    let completions = pin(&memory.completions)?;
+    let errors = pin(&memory.errors)?;
 
     let completions = create_event_counter(dev, ucontext, completions)?;
     let completions = ScopeGuard::new_with_data(completions, |counter| counter.end(dev));
@@ -180,10 +187,8 @@ fn create(dev: &Device<'_>, ucontext: &UContext, call: &MethodCall<'_>) -> Resul
 }
 
 /// Pins the memory of a value.
-fn pin(call: &MethodCall<'_>, attribute: u16) -> Result<Umem> {
-    let memory = call
-        .pin_memory(attribute, VALUE_SIZE, Access::LOCAL_WRITE)?
-        .ok_or(EINVAL)?;
+fn pin(memory: &DescribedMemory<'_>) -> Result<Umem> {
+    let memory = memory.pin(VALUE_SIZE, Access::LOCAL_WRITE)?;
     // Aligned, it is in one page.
     if !memory.is_aligned(VALUE_SIZE) {
         return Err(EINVAL);

@@ -42,6 +42,7 @@ use rdma::{
     dma::Lent,
     provider::{
         MemoryRegions,
+        MrMethod,
         MrRequest,
         NewMr, //
     },
@@ -51,7 +52,7 @@ use rdma::{
         Access,
         Umem, //
     },
-    uverbs::MethodCall, //
+    uverbs::AnyMrMethod, //
 };
 
 /// A memory region of a protection domain.
@@ -69,6 +70,8 @@ pub(crate) struct Mr {
 
 impl MemoryRegions for Efa {
     type Mr = Returnable<Mr>;
+
+    const METHODS: &'static [AnyMrMethod<Self>] = &[AnyMrMethod::of::<QueryMr, _>()];
 
     fn reg_user_mr(
         dev: &Device<'_>,
@@ -267,44 +270,39 @@ fn permissions(device_caps: u32, access: Access) -> Result<u8> {
     Ok(permissions)
 }
 
-rdma::mr_method!(
-    "efa_handler_EFA_IB_METHOD_MR_QUERY",
-    Efa,
-    handle: IB_ATTR_QUERY_MR_HANDLE,
-    query
-);
-
 /// Tells user space by which interconnects the device reaches the memory.
-fn query(_dev: &Device<'_>, mr: &Returnable<Mr>, call: &MethodCall<'_>) -> Result {
-    let Interconnects {
-        recv,
-        rdma_read,
-        rdma_recv,
-    } = mr.interconnects;
-    let mut validity = 0;
-    for (id, valid, attribute) in [
-        (
+enum QueryMr {}
+
+impl MrMethod<4> for QueryMr {
+    type Provider = Efa;
+    type Value = u16;
+
+    const ID: u16 = IB_METHOD_MR_QUERY;
+    const HANDLE: u16 = IB_ATTR_QUERY_MR_HANDLE;
+    const ANSWER: [u16; 4] = [
+        IB_ATTR_QUERY_MR_RESP_IC_ID_VALIDITY,
+        IB_ATTR_QUERY_MR_RESP_RECV_IC_ID,
+        IB_ATTR_QUERY_MR_RESP_RDMA_READ_IC_ID,
+        IB_ATTR_QUERY_MR_RESP_RDMA_RECV_IC_ID,
+    ];
+
+    fn call(_dev: &Device<'_>, mr: &Returnable<Mr>) -> Result<[u16; 4]> {
+        let Interconnects {
             recv,
-            QUERY_MR_VALIDITY_RECV_IC_ID,
-            IB_ATTR_QUERY_MR_RESP_RECV_IC_ID,
-        ),
-        (
             rdma_read,
-            QUERY_MR_VALIDITY_RDMA_READ_IC_ID,
-            IB_ATTR_QUERY_MR_RESP_RDMA_READ_IC_ID,
-        ),
-        (
             rdma_recv,
-            QUERY_MR_VALIDITY_RDMA_RECV_IC_ID,
-            IB_ATTR_QUERY_MR_RESP_RDMA_RECV_IC_ID,
-        ),
-    ] {
-        if id.is_some() {
-            validity |= valid;
-        }
-        call.reply(attribute, &u16::from(id.unwrap_or(0)))?;
+        } = mr.interconnects;
+        let valid = |id: Option<u8>, bit| if id.is_some() { bit } else { 0 };
+        let value = |id: Option<u8>| u16::from(id.unwrap_or(0));
+        Ok([
+            valid(recv, QUERY_MR_VALIDITY_RECV_IC_ID)
+                | valid(rdma_read, QUERY_MR_VALIDITY_RDMA_READ_IC_ID)
+                | valid(rdma_recv, QUERY_MR_VALIDITY_RDMA_RECV_IC_ID),
+            value(recv),
+            value(rdma_read),
+            value(rdma_recv),
+        ])
     }
-    call.reply(IB_ATTR_QUERY_MR_RESP_IC_ID_VALIDITY, &validity)
 }
 
 impl Object for Mr {

@@ -18,10 +18,11 @@ use crate::{
     provider::{
         CompCntrChange,
         CompCntrEntry,
+        CompCntrMemory,
         CompCntrOps,
         CompletionCounters, //
     },
-    uverbs::MethodCall, //
+    uverbs::DescribedMemory, //
 };
 use kernel::prelude::*;
 
@@ -36,6 +37,7 @@ impl<P: CompletionCounters> Operations<P> {
         self.raw.modify_comp_cntr = Some(Callbacks::<P>::modify_comp_cntr);
         self.raw.qp_attach_comp_cntr = Some(Callbacks::<P>::qp_attach_comp_cntr);
         self.raw.size_ib_comp_cntr = CompCntr::<P>::SIZE;
+        self.definitions = self.definitions.with_completion_counters::<P>();
         self
     }
 }
@@ -59,20 +61,24 @@ impl<P: CompletionCounters> Callbacks<P> {
         counter: *mut bindings::ib_comp_cntr,
         attrs: *mut bindings::uverbs_attr_bundle,
     ) -> c_int {
-        // SAFETY: The core allocated `counter` for this call by the size given, and `attrs` are
-        // those of the call.
-        let (counter, call, method) = unsafe {
+        // SAFETY: The core allocated `counter` for this call by the size given, and set its device.
+        // `attrs` are those of the call, and have what `with_completion_counters` added.
+        let (counter, call, memory) = unsafe {
+            let described = |attribute| DescribedMemory::new(attrs, attribute, (*counter).device);
             (
                 CompCntr::<P>::creating(counter),
                 Call::<P>::of(attrs),
-                MethodCall::new(attrs),
+                CompCntrMemory {
+                    completions: described(P::BUFFERS.completions),
+                    errors: described(P::BUFFERS.errors),
+                },
             )
         };
         errno(call.and_then(|call| {
             let context = call.context()?;
             let data = counter
                 .device()
-                .with(|dev| P::create_comp_cntr(dev, context.data(), &method))?;
+                .with(|dev| P::create_comp_cntr(dev, context.data(), &memory))?;
             counter.fill(data);
             Ok(())
         }))

@@ -27,7 +27,10 @@ use crate::{
         UserMemory, //
     }, //
 };
-use kernel::prelude::*;
+use kernel::{
+    error::from_err_ptr,
+    prelude::*, //
+};
 
 type MrObject<P> = Object<bindings::ib_mr, <P as MemoryRegions>::Mr>;
 type Mr<P> = Kind<P, bindings::ib_mr, <P as MemoryRegions>::Mr>;
@@ -38,12 +41,36 @@ impl<P: MemoryRegions> Operations<P> {
         self.raw.reg_user_mr = Some(Callbacks::<P>::reg_user_mr);
         self.raw.reg_user_mr_dmabuf = Some(Callbacks::<P>::reg_user_mr_dmabuf);
         self.raw.dereg_mr = Some(Callbacks::<P>::dereg_mr);
+        self.definitions = self.definitions.with_memory_regions::<P>();
         self
     }
 }
 
 fn pointer<T>(result: Result<*mut T>) -> *mut T {
     result.unwrap_or_else(|error| error.to_ptr())
+}
+
+/// Calls the handler of a method on memory regions.
+///
+/// # Errors
+///
+/// What the handler fails with.
+///
+/// # Safety
+///
+/// The core calls a method of a device of `P` with `attrs`, and `handle` is a mandatory attribute
+/// of that method, which names a memory region to be read.
+pub(crate) unsafe fn call_mr_method<P: MemoryRegions, R>(
+    attrs: *mut bindings::uverbs_attr_bundle,
+    handle: u16,
+    handler: impl for<'d> FnOnce(&'d P::Data<'d>, &P::Mr) -> Result<R>,
+) -> Result<R> {
+    // SAFETY: By the safety requirements the attributes are valid, and this one is an object.
+    let mr = from_err_ptr(unsafe { bindings::rdma_shim_uverbs_attr_object(attrs, handle) })?;
+    // SAFETY: By the safety requirements it is a memory region of `P`, which the core keeps from
+    // being destroyed during the call; its device is registered during a call.
+    let mr = unsafe { Mr::<P>::in_use(mr.cast()) };
+    mr.device().with(|dev| handler(dev, mr.data()))
 }
 
 impl<P: MemoryRegions> Callbacks<P> {

@@ -6,7 +6,7 @@
 use super::QueuePairs;
 use crate::{
     bindings,
-    uverbs::MethodCall, //
+    uverbs::DescribedMemory, //
 };
 use kernel::prelude::*;
 
@@ -83,19 +83,40 @@ pub enum CompCntrChange {
     Add(u64),
 }
 
+/// The attributes of the driver's own by which user space says where the two values are to be.
+///
+/// The numbers are from those that the core leaves to drivers.
+pub struct CompCntrBuffers {
+    /// Describes the memory of the count of completions.
+    pub completions: u16,
+    /// Describes that of the count of completions with an error.
+    pub errors: u16,
+}
+
+/// The memory that user space wants the two values in.
+pub struct CompCntrMemory<'a> {
+    /// Of the count of completions.
+    pub completions: DescribedMemory<'a>,
+    /// Of the count of completions with an error.
+    pub errors: DescribedMemory<'a>,
+}
+
 /// A provider of completion counters.
 pub trait CompletionCounters: QueuePairs {
     /// The driver's part of a completion counter. It owns the pinned memory.
     type CompCntr: Send + Sync + 'static;
 
+    /// By which attributes user space describes the memory.
+    const BUFFERS: CompCntrBuffers;
+
     /// Reports what completion counters the device has.
     fn query_comp_cntr_caps(dev: &Self::Data<'_>) -> CompCntrCaps;
 
-    /// Makes a completion counter. Where it is comes in attributes of the driver's own.
+    /// Makes a completion counter.
     fn create_comp_cntr(
         dev: &Self::Data<'_>,
         ucontext: &Self::UContext,
-        call: &MethodCall<'_>,
+        memory: &CompCntrMemory<'_>,
     ) -> Result<Self::CompCntr>;
 
     /// Ends a completion counter, which no queue pair has any more. It cannot fail, since it is

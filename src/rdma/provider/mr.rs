@@ -5,9 +5,14 @@
 use super::Provider;
 use crate::{
     udata::Udata,
-    umem::UserMemory, //
+    umem::UserMemory,
+    uverbs::AnyMrMethod, //
 };
 use kernel::prelude::*;
+use zerocopy::{
+    Immutable,
+    IntoBytes, //
+};
 
 /// A memory region to be.
 pub struct MrRequest<'a> {
@@ -35,6 +40,9 @@ pub trait MemoryRegions: Provider {
     /// The driver's part of a memory region. It owns the pinned memory.
     type Mr: Send + Sync + 'static;
 
+    /// The methods of the driver's own.
+    const METHODS: &'static [AnyMrMethod<Self>] = &[];
+
     /// Registers memory, of the process or of a dmabuf.
     fn reg_user_mr(
         dev: &Self::Data<'_>,
@@ -53,4 +61,31 @@ pub trait MemoryRegions: Provider {
 
     /// Ends a memory region whose end must not fail: its context is closing, or the device is gone.
     fn end_mr(dev: &Self::Data<'_>, mr: Self::Mr);
+}
+
+/// A method of a driver's own: what a process can ask of a memory region, beyond verbs.
+///
+/// All numbers are the driver's choice, from those that the core leaves to drivers, and part of its
+/// interface with user space.
+pub trait MrMethod<const ANSWERS: usize>: 'static {
+    /// Whose memory regions it is for.
+    type Provider: MemoryRegions;
+
+    /// What each attribute of the answer holds.
+    type Value: IntoBytes + Immutable;
+
+    /// The number of the method.
+    const ID: u16;
+
+    /// The attribute by which user space names the memory region.
+    const HANDLE: u16;
+
+    /// The attributes of the answer, all of which user space has to give room for.
+    const ANSWER: [u16; ANSWERS];
+
+    /// Answers, in the order of [`Self::ANSWER`].
+    fn call(
+        dev: &<Self::Provider as Provider>::Data<'_>,
+        mr: &<Self::Provider as MemoryRegions>::Mr,
+    ) -> Result<[Self::Value; ANSWERS]>;
 }
