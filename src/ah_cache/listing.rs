@@ -52,7 +52,7 @@ impl AhCache {
     }
 
     /// Calls `f` for the next few entries, and says whether there were any; see
-    /// [`Table::visit`](rdma::rhashtable::Table::visit). `f` must not sleep.
+    /// [`Table::visit`](rdma::rhashtable::Table::visit).
     pub(crate) fn visit(
         &self,
         cursor: &mut Cursor,

@@ -181,10 +181,8 @@ impl<T> Table<T> {
     /// The number of buckets, which follows the number of nodes with some delay.
     #[cfg(CONFIG_RUST = "y")]
     pub fn buckets(&self) -> u32 {
-        let _guard = rcu::read_lock();
-        // SAFETY: By the type invariant the table is initialised; the RCU read lock is held, so
-        // that the bucket table stays.
-        unsafe { (*bindings::rdma_shim_rht_table(self.table.get())).size }
+        self.oldest_bucket_table(&rcu::read_lock())
+            .map_or(0, |table| table.size())
     }
 
     /// The bucket of a key, until the table is resized.

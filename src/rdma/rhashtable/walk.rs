@@ -6,13 +6,23 @@
 //! may never come back, and may outlive the table: so a walk is nothing but a place here.
 
 use super::{
-    node::Node,
+    node::{
+        Node,
+        NodeRef, //
+    },
     Table, //
 };
 use crate::bindings;
-use core::{iter, ptr::NonNull};
+use core::{
+    iter,
+    marker::PhantomData,
+    ptr::NonNull, //
+};
 use kernel::sync::rcu;
 use pin_init::Zeroable;
+
+/// Nodes of a bucket that are visited at once. Seldom does one have more: chains are kept short.
+const AT_ONCE: usize = 16;
 
 /// A place in a walk over a table: before its start where it is all zeroes.
 ///
@@ -28,84 +38,184 @@ pub struct Cursor {
 impl<T> Table<T> {
     /// Calls `f` for each node of the next bucket that has any, and says whether there was one.
     ///
-    /// `f` must not sleep. Nodes that come or go meanwhile may be seen or not, and all may be seen
-    /// twice while the table grows or shrinks.
-    pub fn visit(&self, cursor: &mut Cursor, mut f: impl FnMut(&Node<T>)) -> bool {
-        let _guard = rcu::read_lock();
-        let Some(first) = self.next_bucket(cursor) else {
-            return false;
-        };
-        // SAFETY: The node was found in a bucket, and the RCU read lock is held since.
-        let chain = iter::successors(Some(first), |node| unsafe { next_node(*node) });
-        for node in chain {
-            // SAFETY: By the invariants of `Table` it is the header of a `Node<T>`; its memory
-            // cannot be freed before the RCU read lock is left, and is only read.
-            f(unsafe { node.cast().as_ref() });
-        }
-        true
+    /// `f` holds a reference to the node and no lock, so it may sleep. Nodes that come or go
+    /// meanwhile may be seen or not, and all may be seen twice while the table grows or shrinks.
+    pub fn visit(&self, cursor: &mut Cursor, f: impl FnMut(&Node<T>)) -> bool {
+        self.visit_by::<AT_ONCE>(cursor, f)
     }
 
-    /// The first node of the next bucket that has any. The cursor is behind that bucket then.
-    ///
-    /// The caller holds the RCU read lock.
-    fn next_bucket(&self, cursor: &mut Cursor) -> Option<NonNull<bindings::rdma_rht_node>> {
-        let mut table = self.bucket_table_of(cursor);
-        while let Some(current) = table {
-            // SAFETY: A bucket table that was found is valid as long as the RCU read lock is held.
-            let (seed, size) = unsafe { ((*current.as_ptr()).hash_rnd, (*current.as_ptr()).size) };
-            if cursor.seed != seed {
-                *cursor = Cursor { seed, bucket: 0 };
+    /// The same with references to at most `N` nodes at once.
+    fn visit_by<const N: usize>(&self, cursor: &mut Cursor, mut f: impl FnMut(&Node<T>)) -> bool {
+        let start = *cursor;
+        let mut last = None;
+        loop {
+            *cursor = start;
+            let Some((nodes, are_all)) = self.nodes_after::<N>(cursor, last.as_ref()) else {
+                return false;
+            };
+            for node in nodes.iter().flatten() {
+                f(node);
             }
-            while cursor.bucket < size {
-                // SAFETY: As above; there is a bucket of that number.
-                let first =
-                    unsafe { bindings::rdma_shim_rht_first(current.as_ptr(), cursor.bucket) };
+            if are_all {
+                return true;
+            }
+            last = nodes.into_iter().flatten().last();
+        }
+    }
+
+    /// The `N` nodes behind `last` in the next bucket that has any, or from its start where `last` is
+    /// not there any more, and whether these are all. The cursor is behind that bucket then.
+    fn nodes_after<const N: usize>(
+        &self,
+        cursor: &mut Cursor,
+        last: Option<&NodeRef<T>>,
+    ) -> Option<([Option<NodeRef<T>>; N], bool)> {
+        let guard = rcu::read_lock();
+        let bucket = self.next_bucket(cursor, &guard)?;
+        let is_last = |node: &Node<T>| last.is_some_and(|last| core::ptr::eq(&**last, node));
+        let skip = bucket
+            .nodes()
+            .position(is_last)
+            .map_or(0, |last| last.saturating_add(1));
+
+        let mut nodes = [const { None }; N];
+        let mut rest = bucket.nodes().skip(skip);
+        for (place, node) in nodes.iter_mut().zip(&mut rest) {
+            // None where the last reference to it is just going away.
+            *place = node.try_ref();
+        }
+        Some((nodes, rest.next().is_none()))
+    }
+
+    /// The next bucket that has a node. The cursor is behind that bucket then.
+    fn next_bucket<'rcu>(
+        &'rcu self,
+        cursor: &mut Cursor,
+        guard: &'rcu rcu::Guard,
+    ) -> Option<Bucket<'rcu, T>> {
+        let mut table = self.bucket_table_of(cursor, guard);
+        while let Some(current) = table {
+            if cursor.seed != current.seed() {
+                *cursor = Cursor {
+                    seed: current.seed(),
+                    bucket: 0,
+                };
+            }
+            while let Some(bucket) = current.bucket(cursor.bucket) {
                 cursor.bucket = cursor.bucket.wrapping_add(1);
-                if let Some(first) = NonNull::new(first) {
-                    return Some(first);
+                if bucket.first.is_some() {
+                    return Some(bucket);
                 }
             }
-            table = self.future_table(current);
+            table = current.future();
         }
         None
     }
 
     /// The bucket table in which a cursor is; the oldest one where that does not exist.
-    ///
-    /// The caller holds the RCU read lock.
-    fn bucket_table_of(&self, cursor: &Cursor) -> Option<NonNull<bindings::bucket_table>> {
-        // SAFETY: By the type invariant the table is initialised; the RCU read lock is held.
-        let oldest = NonNull::new(unsafe { bindings::rdma_shim_rht_table(self.table.get()) });
-        iter::successors(oldest, |table| self.future_table(*table))
-            // SAFETY: A bucket table that was found is valid as long as the lock is held.
-            .find(|table| unsafe { (*table.as_ptr()).hash_rnd } == cursor.seed)
+    fn bucket_table_of<'rcu>(
+        &'rcu self,
+        cursor: &Cursor,
+        guard: &'rcu rcu::Guard,
+    ) -> Option<BucketTable<'rcu, T>> {
+        let oldest = self.oldest_bucket_table(guard);
+        iter::successors(oldest, BucketTable::future)
+            .find(|table| table.seed() == cursor.seed)
             .or(oldest)
     }
 
-    /// The bucket table to which the nodes of `table` are being moved.
-    ///
-    /// The caller holds the RCU read lock since `table` was found.
-    fn future_table(
-        &self,
-        table: NonNull<bindings::bucket_table>,
-    ) -> Option<NonNull<bindings::bucket_table>> {
-        // SAFETY: Both are valid, by the type invariant and what the caller does.
-        NonNull::new(unsafe {
-            bindings::rdma_shim_rht_future_table(self.table.get(), table.as_ptr())
+    /// The bucket table that the nodes are in, or from which they are being moved.
+    pub(super) fn oldest_bucket_table<'rcu>(
+        &'rcu self,
+        _guard: &'rcu rcu::Guard,
+    ) -> Option<BucketTable<'rcu, T>> {
+        // SAFETY: By the type invariant the table is initialised; the RCU read lock is held.
+        let raw = NonNull::new(unsafe { bindings::rdma_shim_rht_table(self.table.get()) })?;
+        // INVARIANT: It was found while the RCU read lock is held, as it is during `'rcu`.
+        Some(BucketTable { of: self, raw })
+    }
+}
+
+/// A bucket table that was found.
+///
+/// # Invariants
+///
+/// `raw` is one of `of`, and the RCU read lock is held during `'rcu`, before which it was found. So
+/// it is valid.
+pub(super) struct BucketTable<'rcu, T> {
+    of: &'rcu Table<T>,
+    raw: NonNull<bindings::bucket_table>,
+}
+
+impl<T> Clone for BucketTable<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for BucketTable<'_, T> {}
+
+impl<'rcu, T> BucketTable<'rcu, T> {
+    /// What it hashes with.
+    fn seed(&self) -> u32 {
+        // SAFETY: By the type invariants it is valid; the field does not change.
+        unsafe { (*self.raw.as_ptr()).hash_rnd }
+    }
+
+    /// The number of buckets.
+    pub(super) fn size(&self) -> u32 {
+        // SAFETY: By the type invariants it is valid; the field does not change.
+        unsafe { (*self.raw.as_ptr()).size }
+    }
+
+    /// The bucket table to which its nodes are being moved.
+    fn future(&self) -> Option<Self> {
+        // SAFETY: Both are valid, by the type invariants, and the RCU read lock is held.
+        let raw = NonNull::new(unsafe {
+            bindings::rdma_shim_rht_future_table(self.of.table.get(), self.raw.as_ptr())
+        })?;
+        // INVARIANT: It was found just now.
+        Some(Self { of: self.of, raw })
+    }
+
+    /// A bucket, unless there are fewer.
+    fn bucket(&self, number: u32) -> Option<Bucket<'rcu, T>> {
+        if number >= self.size() {
+            return None;
+        }
+        // SAFETY: By the type invariants the table is valid; there is a bucket of that number.
+        let first = unsafe { bindings::rdma_shim_rht_first(self.raw.as_ptr(), number) };
+        // INVARIANT: It was found just now.
+        Some(Bucket {
+            first: NonNull::new(first),
+            _nodes: PhantomData,
         })
     }
 }
 
-/// The node behind another in its bucket.
+/// A bucket that was found.
 ///
-/// # Safety
+/// # Invariants
 ///
-/// The RCU read lock is held since `node` was found in a table.
-unsafe fn next_node(
-    node: NonNull<bindings::rdma_rht_node>,
-) -> Option<NonNull<bindings::rdma_rht_node>> {
-    // SAFETY: By the precondition the node is valid.
-    NonNull::new(unsafe { bindings::rdma_shim_rht_next(node.as_ptr()) })
+/// `first` is none, or a node of a table of `T`, found before `'rcu`, during which the RCU read
+/// lock is held.
+struct Bucket<'rcu, T> {
+    first: Option<NonNull<bindings::rdma_rht_node>>,
+    _nodes: PhantomData<&'rcu Node<T>>,
+}
+
+impl<'rcu, T> Bucket<'rcu, T> {
+    /// The nodes in it.
+    fn nodes(&self) -> impl Iterator<Item = &'rcu Node<T>> {
+        iter::successors(self.first, |node| {
+            // SAFETY: By the type invariants the node was found in the bucket, and the RCU read
+            // lock is held since.
+            NonNull::new(unsafe { bindings::rdma_shim_rht_next(node.as_ptr()) })
+        })
+        // SAFETY: By the invariants of `Table` it is the header of a `Node<T>`; its memory cannot
+        // be freed before the RCU read lock is left.
+        .map(|node| unsafe { node.cast().as_ref() })
+    }
 }
 
 #[kernel::macros::kunit_tests(rdma_rhashtable_walk)]
@@ -153,6 +263,32 @@ mod tests {
             table.get_or_insert(&[i; KEY_WORDS], i)?;
         }
         while table.visit(&mut cursor, |node| mark(&mut marks, node)) {}
+        assert!(marks.iter().all(|&seen| seen >= 1));
+        Ok(())
+    }
+
+    #[test]
+    fn a_walk_may_sleep_and_take_out_what_it_sees() -> Result {
+        let (table, mut marks) = (table_of(1000)?, marks(1000)?);
+        let mut cursor = Cursor::default();
+        while table.visit(&mut cursor, |node| {
+            mark(&mut marks, node);
+            kernel::time::delay::fsleep(kernel::time::Delta::from_micros(1));
+            if let Some(node) = table.get(node.key()) {
+                table.remove(&node);
+            }
+        }) {}
+        assert!(marks.iter().all(|&seen| seen >= 1));
+        assert_eq!(table.nodes(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_bucket_with_more_nodes_than_are_visited_at_once_is_seen_whole() -> Result {
+        // So many nodes share buckets.
+        let (table, mut marks) = (table_of(1000)?, marks(1000)?);
+        let mut cursor = Cursor::default();
+        while table.visit_by::<1>(&mut cursor, |node| mark(&mut marks, node)) {}
         assert!(marks.iter().all(|&seen| seen >= 1));
         Ok(())
     }
