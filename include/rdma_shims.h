@@ -9,6 +9,7 @@
 #include <linux/mm_types.h>
 #include <linux/rhashtable.h>
 #include <linux/types.h>
+#include <linux/version.h>
 #include <linux/workqueue.h>
 
 /*
@@ -45,6 +46,8 @@ void rdma_shim_percpu_inc(u64 __percpu *counters, size_t index);
 u64 rdma_shim_percpu_sum(u64 __percpu *counters, size_t index);
 
 /* Interrupts, waiting, and facts about devices and the machine. */
+#define RDMA_SHIM_KERNEL_VERSION_CODE LINUX_VERSION_CODE
+
 struct device;
 struct pci_dev;
 struct semaphore;
@@ -55,7 +58,6 @@ void rdma_shim_sema_init(struct semaphore *sem, int count);
 void rdma_shim_init_delayed_work(struct delayed_work *work, work_func_t function);
 const char *rdma_shim_kernel_release(void);
 const char *rdma_shim_kernel_version(void);
-u32 rdma_shim_kernel_version_code(void);
 bool rdma_shim_pci_is_memory(struct pci_dev *pdev, u32 bar);
 unsigned int rdma_shim_num_online_cpus(void);
 

@@ -81,19 +81,17 @@ impl<'a> NewCq<'a> {
     /// - `EINVAL`: it is too small, or named in more than one way.
     /// - Else as [`UserMemory::pin`](crate::umem::UserMemory::pin).
     pub fn user_memory(&self, len: usize) -> Result<Option<Umem>> {
-        // SAFETY: Queue and attributes are those of the running call, and the core set the device
-        // before it.
-        let umem = unsafe {
-            bindings::ib_umem_get_cq_buf(
+        // SAFETY: Queue and attributes are those of the running call, and the core set the device,
+        // which is registered, since it is called, before it. The result is ours.
+        unsafe {
+            Umem::from_raw(bindings::ib_umem_get_cq_buf(
                 (*self.raw.as_ptr()).device,
                 self.attrs.as_ptr(),
                 len,
                 // CAST: A single bit.
                 bindings::ib_access_flags_IB_ACCESS_LOCAL_WRITE as c_int,
-            )
-        };
-        // SAFETY: The result is ours, and the device is registered, since it is called.
-        unsafe { Umem::from_raw(umem) }
+            ))
+        }
     }
 
     /// Takes what the object keeps until it is destroyed.

@@ -19,8 +19,7 @@ pub fn kernel_version() -> &'static CStr {
 
 /// The kernel's version as a number, `LINUX_VERSION_CODE`.
 pub fn kernel_version_code() -> u32 {
-    // SAFETY: Returns a constant.
-    unsafe { bindings::rdma_shim_kernel_version_code() }
+    bindings::RDMA_SHIM_KERNEL_VERSION_CODE
 }
 
 /// The number of CPUs that are on now.

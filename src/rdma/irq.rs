@@ -51,17 +51,13 @@ impl Vectors {
     ///
     /// # Errors
     ///
-    /// * `EINVAL`: the device has no MSI-X, or `max` is 0.
+    /// * `EINVAL`: the device has no MSI-X. `ERANGE`: `max` is 0.
     /// * `ENOSPC`: there is not even one vector.
     /// * `ENOMEM`: out of memory.
     pub fn new(pdev: &pci::Device<Bound>, max: u32) -> Result<Arc<Self>> {
         let raw = crate::pci::as_raw(pdev);
-        // SAFETY: `raw` is a valid PCI device.
-        let table = unsafe { bindings::pci_msix_vec_count(raw) };
-        to_result(table)?;
-        let max = max.min(table.try_into()?);
-
-        // SAFETY: `raw` is a valid PCI device; the function checks the other arguments.
+        // SAFETY: `raw` is a valid PCI device; the function checks the other arguments, and cuts
+        // the number down to what the table has.
         let len = unsafe { bindings::pci_alloc_irq_vectors(raw, 1, max, bindings::PCI_IRQ_MSIX) };
         to_result(len)?;
         // INVARIANT: The vectors were allocated just now.

@@ -15,6 +15,7 @@ use kernel::{
     },
     devres::Devres,
     error::to_result,
+    io::Io,
     pci,
     prelude::*,
     sync::aref::ARef, //
@@ -38,9 +39,9 @@ pub(crate) fn dev_as_raw<Ctx: device::DeviceContext>(
 
 /// The BARs that are memory, one bit each.
 pub fn memory_bars(pdev: &pci::Device<Bound>) -> u32 {
-    // CAST: A small constant fits; a mask of BARs is never negative.
-    // SAFETY: The device is valid.
-    unsafe { bindings::pci_select_bars(as_raw(pdev), bindings::IORESOURCE_MEM as c_ulong) as u32 }
+    (0..bindings::PCI_STD_NUM_BARS)
+        .filter(|bar| is_memory_bar(pdev, *bar))
+        .fold(0, |bars, bar| bars | 1 << bar)
 }
 
 /// Whether the device has a BAR of this number that is memory.
@@ -104,9 +105,8 @@ impl InterruptMemory {
 
 impl Places {
     fn read(device: &pci::Device<Bound>) -> Result<Self> {
-        let pdev = as_raw(device);
         // SAFETY: The device is valid, and the field set before any driver was bound.
-        let capability = c_int::from(unsafe { (*pdev).msix_cap });
+        let capability = usize::from(unsafe { (*as_raw(device)).msix_cap });
         if capability == 0 {
             let none = BarPart {
                 bar: 0,
@@ -115,14 +115,13 @@ impl Places {
             };
             return Ok(Self([none; 2]));
         }
+        let config = device.config_space();
         let word = |register: u32| {
-            let mut value = 0;
             // CAST: A small constant.
-            let place = capability + register as c_int;
-            // SAFETY: The device is valid, and `value` may be written.
-            match unsafe { bindings::pci_read_config_dword(pdev, place, &mut value) } {
-                0 => Ok(value),
-                _ => Err(EIO),
+            match config.try_read32(capability + register as usize)? {
+                // A device that is gone reads as all ones, which no word of the capability is.
+                u32::MAX => Err(EIO),
+                word => Ok(word),
             }
         };
         // The flags are in the high half of the capability's first word.

@@ -4,12 +4,15 @@
 //! `*_ratelimited` functions have it.
 
 use kernel::{
-    bindings,
     sync::atomic::{
         ordering::Relaxed,
         Atomic, //
     },
-    time::NSEC_PER_SEC, //
+    time::{
+        ClockSource,
+        Monotonic,
+        NSEC_PER_SEC, //
+    }, //
 };
 
 const INTERVAL_NS: i64 = 5 * NSEC_PER_SEC;
@@ -36,8 +39,7 @@ impl RateLimit {
 
     /// Says whether one more line may be printed now.
     pub fn allow(&self) -> bool {
-        // SAFETY: The clock may be read in any context but NMI, and no driver code runs there.
-        self.allow_at(unsafe { bindings::ktime_get() })
+        self.allow_at(Monotonic::ktime_get())
     }
 
     fn allow_at(&self, now_ns: i64) -> bool {

@@ -118,8 +118,7 @@ impl<'a> Udata<'a> {
     pub fn read_known_request<T: Wire>(&self) -> Result<T> {
         let mut request = T::new_zeroed();
         let len = self.request_len().min(size_of::<T>());
-        // SAFETY: `self.raw` is valid by the type invariants.
-        let from = UserPtr::from_ptr(unsafe { (*self.raw).inbuf }.cast_mut());
+        let from = UserPtr::from_ptr(self.request().inbuf.cast_mut());
         if let Some(known) = request.as_mut_bytes().get_mut(..len) {
             UserSlice::new(from, len).reader().read_slice(known)?;
         }
@@ -146,8 +145,13 @@ impl<'a> Udata<'a> {
         NonNull::new(unsafe { (*bundle(self.raw)).context })
     }
 
+    fn request(&self) -> &bindings::ib_udata {
+        // SAFETY: `self.raw` is valid by the type invariants, and the core does not change it while
+        // the call is in the driver.
+        unsafe { &*self.raw }
+    }
+
     fn request_len(&self) -> usize {
-        // SAFETY: `self.raw` is valid by the type invariants.
-        unsafe { (*self.raw).inlen }
+        self.request().inlen
     }
 }

@@ -238,19 +238,19 @@ impl DescribedMemory<'_> {
     /// - What pinning fails with, see [`UserMemory::pin`](crate::umem::UserMemory::pin).
     pub fn pin(&self, min_len: u64, access: Access) -> Result<Umem> {
         let min_len = min_len.try_into()?;
-        // SAFETY: By the type invariants attributes and device are valid, and the attribute is one
-        // that describes memory of the process.
+        // SAFETY: By the type invariants attributes and device are valid, the attribute is one that
+        // describes memory of the process, and the device is registered during the call. The
+        // result is ours.
         let umem = unsafe {
-            bindings::ib_umem_get_attr(
+            Umem::from_raw(bindings::ib_umem_get_attr(
                 self.device,
                 self.attrs,
                 self.attribute,
                 min_len,
                 // CAST: The flags are few, and the core itself has them signed.
                 access.as_raw() as c_int,
-            )
+            ))
         };
-        // SAFETY: The result is ours.
-        unsafe { Umem::from_raw(umem) }?.ok_or(EINVAL)
+        umem?.ok_or(EINVAL)
     }
 }

@@ -5,7 +5,6 @@
 #include <linux/pci.h>
 #include <linux/semaphore.h>
 #include <linux/utsname.h>
-#include <linux/version.h>
 #include <linux/workqueue.h>
 
 #include "rdma_shims.h"
@@ -38,11 +37,6 @@ const char *rdma_shim_kernel_release(void)
 const char *rdma_shim_kernel_version(void)
 {
 	return init_utsname()->version;
-}
-
-u32 rdma_shim_kernel_version_code(void)
-{
-	return LINUX_VERSION_CODE;
 }
 
 bool rdma_shim_pci_is_memory(struct pci_dev *pdev, u32 bar)

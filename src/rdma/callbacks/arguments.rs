@@ -184,9 +184,12 @@ impl<P: Provider, C: VerbsObject, T> Kind<P, C, T> {
     ///
     /// The invariants of [`Ending`] hold for `raw` and `'a`.
     pub(super) unsafe fn ending<'a>(raw: *mut C) -> Ending<'a, P, C, T> {
-        // SAFETY: By the safety requirements nobody else destroys it.
-        // INVARIANT: By the safety requirements of this function.
-        Ending(unsafe { Self::in_use(raw) })
+        // INVARIANT: By the safety requirements of this function; nobody else destroys it.
+        Ending(InUse {
+            raw,
+            _object: PhantomData,
+            _provider: PhantomData,
+        })
     }
 }
 

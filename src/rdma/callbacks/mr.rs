@@ -65,11 +65,13 @@ pub(crate) unsafe fn call_mr_method<P: MemoryRegions, R>(
     handle: u16,
     handler: impl for<'d> FnOnce(&'d P::Data<'d>, &P::Mr) -> Result<R>,
 ) -> Result<R> {
-    // SAFETY: By the safety requirements the attributes are valid, and this one is an object.
-    let mr = from_err_ptr(unsafe { bindings::rdma_shim_uverbs_attr_object(attrs, handle) })?;
-    // SAFETY: By the safety requirements it is a memory region of `P`, which the core keeps from
-    // being destroyed during the call; its device is registered during a call.
-    let mr = unsafe { Mr::<P>::in_use(mr.cast()) };
+    // SAFETY: By the safety requirements the attributes are valid, and this one is a memory region
+    // of `P`, which the core keeps from being destroyed during the call; its device is registered
+    // during a call.
+    let mr = unsafe {
+        let mr = bindings::rdma_shim_uverbs_attr_object(attrs, handle);
+        Mr::<P>::in_use(from_err_ptr(mr)?.cast())
+    };
     mr.device().with(|dev| handler(dev, mr.data()))
 }
 

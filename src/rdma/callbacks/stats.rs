@@ -83,16 +83,14 @@ impl<P: PortCounters> Callbacks<P> {
         ibdev: *mut bindings::ib_device,
         stats: *mut bindings::rdma_hw_stats,
         port: u32,
-        index: c_int,
+        _index: c_int,
     ) -> c_int {
-        if port == 0 {
-            // SAFETY: The arguments are those of this callback.
-            return unsafe { Self::get_hw_stats(ibdev, stats, port, index) };
-        }
-        // SAFETY: This is a callback of `ibdev`, and `stats` was made by `alloc_hw_port_stats`.
+        // SAFETY: This is a callback of `ibdev`, and `stats` was made by `alloc_hw_device_stats`
+        // for port 0, which is the device as a whole, and by `alloc_hw_port_stats` for others.
         unsafe {
-            Self::update(ibdev, stats, |dev, values| {
-                P::read_port_counters(dev, port, values)
+            Self::update(ibdev, stats, |dev, values| match port {
+                0 => P::read_device_counters(dev, values),
+                port => P::read_port_counters(dev, port, values),
             })
         }
     }
