@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Why an object is destroyed, and so what a failure does.
+//!
+//! The core knows the reason (`enum rdma_remove_reason`), and does not tell drivers. What is looked
+//! at instead is in its public headers, but the core promises nothing about it. The guest tests
+//! `end.*` and `field.D6*` go through all ways in which the core ends an object, and fail on a
+//! kernel that has changed it.
 
 use crate::{
     bindings,
@@ -36,8 +41,9 @@ impl Reason {
         if udata.is_null() || uobject.is_null() {
             return Self::Cleanup;
         }
-        // A context has an object in its list from when the creating call succeeded. What that
-        // call looks like when it fails late differs from place to place in the core.
+        // A context has an object in its list from when the creating call succeeded: an object that
+        // the core aborts must not be in it (`uverbs_destroy_uobject()`, which warns otherwise).
+        // What that call looks like differs from place to place in the core.
         // SAFETY: By the safety requirements the object is valid, and nobody else adds it to a
         // list or takes it out.
         if !unsafe { is_in_list(&raw const (*uobject).list) } {
@@ -47,7 +53,12 @@ impl Reason {
         Self::of_bundle(unsafe { &*udata::bundle(udata) })
     }
 
-    /// Finds out from the call whether a process makes it. A bundle of the core's own is empty.
+    /// Finds out from the call whether a process makes it.
+    ///
+    /// A bundle of the core's own is empty but for the file and the context
+    /// (`__uverbs_cleanup_ufile()`). One of a call has a method, where it is an ioctl, or else the
+    /// request, which is at least as long as that of the command (`verify_hdr()`), and never empty
+    /// for one that destroys.
     fn of_bundle(bundle: &Bundle) -> Self {
         // The core does not set `ucore` for an ioctl, unless that carries a write.
         let is_ioctl = !bundle.method_elm.is_null();
