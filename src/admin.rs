@@ -53,7 +53,6 @@ use self::{
 use crate::hw::regs::*;
 use kernel::{
     device::{
-        self,
         Bound,
         Device, //
     },
@@ -81,7 +80,7 @@ use rdma::{
     },
     pci::{
         memory_bars,
-        BusMaster,
+        Early,
         Enabled,
         ReservedBar, //
     }, //
@@ -207,23 +206,26 @@ impl Admin {
     /// * `EBUSY`: a BAR is used by somebody else.
     /// * `ETIME`: the device did not complete a command.
     /// * `ENOMEM`: out of memory, here or on the device.
-    pub(crate) fn probe(pdev: &pci::Device<device::Core<'_>>) -> Result<Self> {
-        let dev: &Device<Bound> = pdev.as_ref();
+    pub(crate) fn probe<'bound>(
+        early: Early<'bound, '_>,
+    ) -> Result<(&'bound pci::Device<Bound>, Self)> {
+        let function: &pci::Device = early.function();
         // What is declared first is dropped last.
-        let enabled = Enabled::new(pdev)?;
+        let enabled = early.enable()?;
 
-        require_bar(pdev, REGISTERS_BAR, "registers")?;
-        require_bar(pdev, LLQ_BAR, "LLQ memory")?;
-        let bar = pdev
-            .iomap_region_sized::<REGS_SIZE>(REGISTERS_BAR, BAR_NAME)
-            .inspect_err(|error| dev_err!(dev, "registers not mapped: {error:?}\n"))?
-            .into_devres()?;
-        let llq_bar = ReservedBar::new(pdev, LLQ_BAR, BAR_NAME)
-            .inspect_err(|error| dev_err!(dev, "BAR {LLQ_BAR} not reserved: {error:?}\n"))?;
+        require_bar(function, REGISTERS_BAR, "registers")?;
+        require_bar(function, LLQ_BAR, "LLQ memory")?;
+        let bar = early
+            .map::<REGS_SIZE>(REGISTERS_BAR, BAR_NAME)
+            .inspect_err(|error| dev_err!(function, "registers not mapped: {error:?}\n"))?;
+        let llq_bar = early
+            .reserve(LLQ_BAR, BAR_NAME)
+            .inspect_err(|error| dev_err!(function, "BAR {LLQ_BAR} not reserved: {error:?}\n"))?;
 
+        let dev: &Device = function.as_ref();
         let dma = DmaGeneration::new()?;
-        let registers = Registers::new(dev, bar, &dma)?;
-        let mut stop = Stop::new(dev, registers.clone(), BusMaster::new(pdev)?, dma);
+        let registers = Registers::new(dev, bar, Lent::new(early.alloc()?, &dma))?;
+        let mut stop = Stop::new(dev, registers.clone(), early.let_master()?, dma);
         // What the device knew before was not this driver's.
         let _proof = reset(dev, &registers, Reason::Normal).map_err(|error| {
             if error == ETIME {
@@ -234,8 +236,8 @@ impl Admin {
         })?;
         let version = api_version(dev, &registers)?;
         let limits = Limits::read(dev, &registers)?;
-        stop.master()
-            .set_dma_limits(pdev, limits.dma_address_bits)?;
+        let pdev: &pci::Device<Bound> = early.with_dma_limits(limits.dma_address_bits)?;
+        let dev: &Device<Bound> = pdev.as_ref();
         check_ready(dev, &registers)?;
 
         let vectors = Vectors::new(pdev, num_online_cpus().saturating_add(1))
@@ -274,7 +276,7 @@ impl Admin {
         admin
             .features
             .set_host_info(dev, pdev.dev_id(), &admin.core.queue);
-        Ok(admin)
+        Ok((pdev, admin))
     }
 
     fn apply_hw_hints(&self, dev: &Device) -> Result {
@@ -405,7 +407,7 @@ pub(crate) struct NotCreated<M> {
 }
 
 /// Checks that the device has a memory BAR.
-fn require_bar(pdev: &pci::Device<Bound>, bar: u32, purpose: &str) -> Result {
+fn require_bar(pdev: &pci::Device, bar: u32, purpose: &str) -> Result {
     let available = memory_bars(pdev);
     if 1u32.checked_shl(bar).unwrap_or(0) & available == 0 {
         dev_err!(

@@ -8,12 +8,12 @@ use crate::{
     verbs::port::PORTS, //
 };
 use kernel::{
-    device::Core,
     pci,
     prelude::*, //
 };
 use rdma::{
     device::Identity,
+    pci::Early,
     pci_driver::Driver, //
 };
 
@@ -37,8 +37,9 @@ impl Driver for Efa {
 
     const ID_TABLE: pci::IdTable<Self::IdInfo> = &PCI_TABLE;
 
-    fn probe<'bound>(pdev: &'bound pci::Device<Core<'_>>) -> Result<Pin<KBox<Device<'bound>>>> {
-        KBox::pin_init(Device::new(pdev, Admin::probe(pdev)?), GFP_KERNEL)
+    fn probe<'bound>(pdev: Early<'bound, '_>) -> Result<Pin<KBox<Device<'bound>>>> {
+        let (pdev, admin) = Admin::probe(pdev)?;
+        KBox::pin_init(Device::new(pdev, admin), GFP_KERNEL)
     }
 
     fn identity(dev: &Device<'_>) -> Identity<'static> {

@@ -11,10 +11,7 @@ use crate::hw::{
     regs::*, //
 };
 use kernel::{
-    device::{
-        Bound,
-        Device, //
-    },
+    device::Device,
     dma::Coherent,
     io::{
         io_read,
@@ -42,7 +39,6 @@ use kernel::{
     time::Delta, //
 };
 use rdma::dma::{
-    DmaGeneration,
     Lent,
     UntilReset, //
 };
@@ -70,13 +66,12 @@ impl Registers {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`: no DMA memory.
+    /// `ENOMEM`: no memory.
     pub(crate) fn new(
-        dev: &Device<Bound>,
+        dev: &Device,
         bar: DevresBar<REGS_SIZE>,
-        dma: &DmaGeneration,
+        answer: Lent<Coherent<AdminMmioReqReadLessResp>, UntilReset>,
     ) -> Result<Arc<Self>> {
-        let answer = Lent::new(Coherent::zeroed(dev, GFP_KERNEL)?, dma);
         Arc::pin_init(
             try_pin_init!(Self {
                 dev: dev.into(),

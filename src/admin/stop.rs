@@ -71,11 +71,6 @@ impl Stop {
         }
     }
 
-    /// The right to master the bus.
-    pub(super) fn master(&mut self) -> &mut BusMaster {
-        &mut self.master
-    }
-
     /// Notes the queues before the device is told of them.
     pub(super) fn set_core(&mut self, core: &Arc<Core>) {
         self.core = Some(core.clone());

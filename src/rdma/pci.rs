@@ -3,6 +3,10 @@
 //! What the kernel crate's `pci` lacks: turning a device on, and letting it master the bus, for as
 //! long as it is used; stopping DMA for sure; BARs that are reserved but not mapped.
 
+mod early;
+
+pub use self::early::Early;
+
 use crate::{
     bindings,
     dma::DmaEnded, //
@@ -38,14 +42,14 @@ pub(crate) fn dev_as_raw<Ctx: device::DeviceContext>(
 }
 
 /// The BARs that are memory, one bit each.
-pub fn memory_bars(pdev: &pci::Device<Bound>) -> u32 {
+pub fn memory_bars(pdev: &pci::Device) -> u32 {
     (0..bindings::PCI_STD_NUM_BARS)
         .filter(|bar| is_memory_bar(pdev, *bar))
         .fold(0, |bars, bar| bars | 1 << bar)
 }
 
 /// Whether the device has a BAR of this number that is memory.
-pub(crate) fn is_memory_bar(pdev: &pci::Device<Bound>, bar: u32) -> bool {
+pub(crate) fn is_memory_bar(pdev: &pci::Device, bar: u32) -> bool {
     // SAFETY: The device is valid; the function checks the number.
     unsafe { bindings::rdma_shim_pci_is_memory(as_raw(pdev), bar) }
 }
@@ -181,7 +185,7 @@ impl Enabled {
     /// # Errors
     ///
     /// What the PCI core says; `ENOMEM`: out of memory.
-    pub fn new(pdev: &pci::Device<Core<'_>>) -> Result<Self> {
+    fn new(pdev: &pci::Device<Core<'_>>) -> Result<Self> {
         pdev.enable_device_mem()?;
         // INVARIANT: Enabled just now.
         let function = EnabledFunction((&**pdev).into());
@@ -231,7 +235,7 @@ impl BusMaster {
     /// # Errors
     ///
     /// `ENOMEM`: out of memory.
-    pub fn new(pdev: &pci::Device<Core<'_>>) -> Result<Self> {
+    fn new(pdev: &pci::Device<Core<'_>>) -> Result<Self> {
         let function = MasterFunction((&**pdev).into());
         pdev.set_master();
         Ok(Self(Devres::new(pdev.as_ref(), function)?))
@@ -258,35 +262,6 @@ impl BusMaster {
         } else {
             BusState::On
         }
-    }
-
-    /// Tells the DMA layer how many bits an address may have, and that a segment may be of any
-    /// size.
-    ///
-    /// A driver calls this in its probe, while it allocates no DMA memory elsewhere: taking the
-    /// value exclusively makes sure that it is not shared with other threads yet.
-    ///
-    /// # Errors
-    ///
-    /// * `EINVAL`: not a number of bits, or another device.
-    /// * `EIO`: the machine cannot serve such a device.
-    pub fn set_dma_limits(&mut self, pdev: &pci::Device<Core<'_>>, address_bits: u32) -> Result {
-        use kernel::dma::{
-            Device as _,
-            DmaMask, //
-        };
-        let mask = DmaMask::try_new(address_bits)?;
-        // Only a look whether it is this device. Not `try_access`: the RCU read lock must not be
-        // held over what follows, which may sleep on some machines.
-        self.0.access(pdev.as_ref())?;
-        // SAFETY: Only the thread that probes has the device (a `Core` device exists in bus
-        // callbacks only, and these exclude each other), and by the contract above it allocates
-        // nothing meanwhile.
-        unsafe {
-            pdev.dma_set_mask_and_coherent(mask)?;
-            pdev.dma_set_max_seg_size(u32::MAX);
-        }
-        Ok(())
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
         Identity,
         Registration, //
     },
+    pci::Early,
     provider::Provider, //
 };
 use core::marker::PhantomData;
@@ -43,9 +44,7 @@ pub trait Driver: Provider {
     const ID_TABLE: pci::IdTable<Self::IdInfo>;
 
     /// Brings a device up, to the point where verbs can be called.
-    fn probe<'bound>(
-        pdev: &'bound pci::Device<device::Core<'_>>,
-    ) -> Result<Pin<KBox<Self::Data<'bound>>>>;
+    fn probe<'bound>(pdev: Early<'bound, '_>) -> Result<Pin<KBox<Self::Data<'bound>>>>;
 
     /// Says how the RDMA core will know the device.
     fn identity(dev: &Self::Data<'_>) -> Identity<'static>;
@@ -78,8 +77,11 @@ impl<D: Driver> pci::Driver for PciDriver<D> {
         pdev: &'bound pci::Device<device::Core<'_>>,
         _id_info: Option<&'bound Self::IdInfo>,
     ) -> impl PinInit<Self::Data<'bound>, Error> + 'bound {
+        // SAFETY: The probe begins here: callbacks of one device exclude each other, and no other
+        // was given it.
+        let early = unsafe { Early::new(pdev) };
         pin_init::pin_init_scope(move || {
-            let data = D::probe(pdev)?;
+            let data = D::probe(early)?;
             let identity = D::identity(&data);
             // SAFETY: The registration becomes part of the driver data of `pdev`. `unbind` drops
             // it while `pdev` is bound; where there is no `unbind`, the driver data is dropped at
