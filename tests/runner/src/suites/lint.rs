@@ -24,6 +24,7 @@ const LINTS: &[(&str, Lint)] = &[
     ("lint.fmt", formatting),
     ("lint.licence", licence),
     ("lint.unsafe", unsafe_places),
+    ("lint.unsafe-count", unsafe_count),
     ("lint.mutations", mutations_apply),
     ("lint.shellcheck", shellcheck),
     ("lint.clippy", clippy_workspace),
@@ -110,6 +111,55 @@ fn unsafe_places(env: &Env) -> Result<Status> {
         }
     }
     Ok(Status::Passed)
+}
+
+/// Documentation/unsafe.md says how many unsafe blocks each part of crate rdma has.
+fn unsafe_count(env: &Env) -> Result<Status> {
+    const TABLE: &str = "Documentation/unsafe.md";
+    let text = fs::read_to_string(env.tree.join(TABLE))?;
+    let mut parts: Vec<_> = parts_of_the_table(&text)
+        .map(|(path, said)| (path, said, 0))
+        .collect();
+    for source in files(&env.tree.join("src/rdma"), &["rs"])? {
+        let name = relative(env, &source);
+        let blocks = unsafe_blocks(&name, &fs::read_to_string(&source)?);
+        let part = parts
+            .iter_mut()
+            .filter(|(path, ..)| name.starts_with(path))
+            .max_by_key(|(path, ..)| path.len());
+        match part {
+            Some((.., counted)) => *counted += blocks,
+            None => return Ok(Status::Failed(format!("{TABLE} has no part for {name}"))),
+        }
+    }
+    Ok(parts
+        .iter()
+        .find(|(_, said, counted)| said != counted)
+        .map_or(Status::Passed, |(path, said, counted)| {
+            Status::Failed(format!(
+                "{path} has {counted} unsafe blocks, and {said} in {TABLE}"
+            ))
+        }))
+}
+
+/// The rows `| \`PATH\` | NUMBER | ... |` of a text.
+fn parts_of_the_table(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    text.lines().filter_map(|line| {
+        let mut cells = line.strip_prefix('|')?.split('|').map(str::trim);
+        let path = cells.next()?.strip_prefix('`')?.strip_suffix('`')?;
+        Some((path, cells.next()?.parse().ok()?))
+    })
+}
+
+/// The unsafe blocks of a file, outside its tests, which come last.
+fn unsafe_blocks(name: &str, text: &str) -> usize {
+    if name.ends_with("/tests.rs") {
+        return 0;
+    }
+    text.lines()
+        .take_while(|line| !line.contains("kunit_tests("))
+        .filter(|line| line.contains("unsafe {"))
+        .count()
 }
 
 /// Every change of tests/mutations still applies to the sources.
@@ -244,6 +294,22 @@ mod tests {
     fn the_word_unsafe_is_found_as_a_word_only() {
         assert!(words("let x = unsafe { y };").any(|word| word == "unsafe"));
         assert!(!words("#![forbid(unsafe_code)]").any(|word| word == "unsafe"));
+    }
+
+    #[test]
+    fn unsafe_blocks_are_counted_outside_tests() {
+        let text = "unsafe { a() };\nlet b = unsafe {\nunsafe fn c() {\nkunit_tests(d)]\nunsafe { e() };\n";
+        assert_eq!(unsafe_blocks("src/rdma/a.rs", text), 2);
+        assert_eq!(unsafe_blocks("src/rdma/a/tests.rs", text), 0);
+    }
+
+    #[test]
+    fn the_table_has_a_path_and_a_number_in_each_row() {
+        let text = "| part | blocks |\n|---|---|\n| `src/rdma/a` | 12 | for that |\nend\n";
+        assert_eq!(
+            parts_of_the_table(text).collect::<Vec<_>>(),
+            [("src/rdma/a", 12)]
+        );
     }
 
     #[test]
