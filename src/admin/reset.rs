@@ -41,23 +41,24 @@ const DEFAULT_COMMAND_TIMEOUT_MS: u32 = 30_000;
 const POLL_INTERVAL_MIN: Delta = Delta::from_micros(20);
 const POLL_INTERVAL_MAX: Delta = Delta::from_millis(10);
 
-/// Resets the device and waits until that is done. Success proves that it knows of no memory any
-/// more.
+/// Resets the device and waits until that is done. A reset that was seen to begin and to end proves
+/// that the device knows of no memory any more; `None`: it was silent when it should have begun.
 ///
 /// # Errors
 ///
 /// * `ENODEV`: the device is not ready to be reset.
 /// * `EINVAL`: it tells no reset timeout.
 /// * `ETIME`: it does not answer, or the reset took too long.
-pub(crate) fn reset(dev: &Device, registers: &Registers, reason: Reason) -> Result<DmaEnded> {
+pub(crate) fn reset(dev: &Device, registers: &Registers, reason: Reason) -> Result<Option<DmaEnded>> {
     let start = Instant::now();
     let result = try_reset(dev, registers, reason);
-    let errno = result.map_or_else(Error::to_errno, |()| 0);
+    let errno = result.map_or_else(Error::to_errno, |_| 0);
     trace::efa_reset(dev, reason as u32, errno, start);
-    result.map(|()| DmaEnded::by_reset())
+    result.map(|was_seen| was_seen.then(DmaEnded::by_reset))
 }
 
-fn try_reset(dev: &Device, registers: &Registers, reason: Reason) -> Result {
+/// Says whether the reset was seen to begin.
+fn try_reset(dev: &Device, registers: &Registers, reason: Reason) -> Result<bool> {
     // Whoever resets the function behind the driver's back clears it.
     registers.set_answer_address();
     check_ready(dev, registers)?;
@@ -75,21 +76,27 @@ fn try_reset(dev: &Device, registers: &Registers, reason: Reason) -> Result {
     );
     // The reset clears it.
     registers.set_answer_address();
-    match wait(registers, timeout, |status| status.reset_in_progress()) {
-        Ok(()) => {}
+    let was_seen = match wait(registers, timeout, |status| status.reset_in_progress()) {
+        Ok(()) => true,
         // Silent to the end, it may be one that does not answer while it is being reset.
-        Err(Late::Silent) => dev_dbg!(dev, "no answers since the reset was asked for\n"),
+        Err(Late::Silent) => {
+            dev_dbg!(dev, "no answers since the reset was asked for\n");
+            false
+        }
         Err(Late::Unchanged) => {
             dev_err!(dev, "reset did not begin ({reason:?})\n");
             return Err(ETIME);
         }
-    }
+    };
 
     registers.write(DEV_CTL::zeroed());
-    wait(registers, timeout, |status| !status.reset_in_progress()).map_err(|_| {
-        dev_err!(dev, "reset did not end ({reason:?})\n");
-        ETIME
-    })
+    match wait(registers, timeout, |status| !status.reset_in_progress()) {
+        Ok(()) => Ok(was_seen),
+        Err(_) => {
+            dev_err!(dev, "reset did not end ({reason:?})\n");
+            Err(ETIME)
+        }
+    }
 }
 
 /// Checks that the device can be used.

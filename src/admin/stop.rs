@@ -111,7 +111,7 @@ impl Stop {
 
     /// Resets the device. `None`: it may still use the memory that it knows.
     fn reset_or_leave(&self, reason: Reason) -> Option<DmaEnded> {
-        if let Ok(proof) = reset(&self.dev, &self.registers, reason) {
+        if let Ok(Some(proof)) = reset(&self.dev, &self.registers, reason) {
             return Some(proof);
         }
         let how_long = match self.master.stop() {
@@ -119,7 +119,7 @@ impl Stop {
             BusState::Off(_) => "when it masters the bus again",
             BusState::On => "at any time",
         };
-        // The device still knows the queues. The next probe lets it master the bus before it can
+        // The device may still know the queues. The next probe lets it master the bus before it can
         // reset it, so the memory must never be used for anything else.
         dev_err!(
             self.dev,
