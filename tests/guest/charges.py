@@ -40,7 +40,7 @@ class Group:
         return int(pci.read(f"{self.path}/memory.current"))
 
     def records(self):
-        """The part of it that is in small pieces."""
+        """The part of it that is in small pieces. The kernel adds it up every two seconds."""
         stat = dict(line.split() for line in pci.read(f"{self.path}/memory.stat").splitlines())
         return int(stat["slab"])
 
@@ -110,8 +110,8 @@ def records_are_charged(test):
             before = group.records()
             with group.inside():
                 made = [make(at) for at in range(count)]
-            grown = group.records() - before
-            assert grown >= count * least, f"{grown} bytes charged for {count} objects"
+            charged = wait_until(lambda: group.records() - before >= count * least)
+            assert charged, f"{group.records() - before} bytes charged for {count} objects"
             for one in made:
                 destroy(one)
             # Entries of the cache are freed after a grace period.

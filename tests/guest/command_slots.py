@@ -79,23 +79,24 @@ def they_are_served_in_the_order_in_which_they_came(test):
 def each_has_as_many_turns_as_the_others(test):
     """Slow commands, and callers that come again at once: none of them waits while others have one
     turn after the other."""
-    each, turns = 5 * SLOTS, test.pick(8, 40)
-    test.device.fault("*", "delay", count=0, ms=100)
-    counts, enough = Counter(), threading.Event()
+    each, turns = 4 * SLOTS, test.pick(6, 40)
+    test.device.fault("alloc_pd", "delay", count=0, ms=500)
+    counts, all_are_there, enough = [0] * each, threading.Barrier(each), threading.Event()
     with uverbs.Context(test.function.uverbs()) as context:
 
         def call(caller):
+            all_are_there.wait()
             while not enough.is_set():
                 context.alloc_pd().dealloc()
                 counts[caller] += 1
-                if sum(counts.values()) >= turns * each:
+                if sum(counts) >= turns * each:
                     enough.set()
 
         threads = [threading.Thread(target=call, args=(number,)) for number in range(each)]
         for thread in threads:
             thread.start()
         enough.wait()
-        fewest, most = min(counts[number] for number in range(each)), max(counts.values())
+        fewest, most = min(counts), max(counts)
         join(threads)
     assert 2 * fewest >= most, f"one of {each} callers had {fewest} turns, another one {most}"
     return {"callers": each, "fewest": fewest, "most": most}
