@@ -334,12 +334,12 @@ impl Admin {
         &self,
         memory: M,
         command: impl FnOnce(&mut Lent<M, C::End>) -> Result<(C, Option<ControlBuffer>)>,
-    ) -> Result<(C::Reply, Lent<M, C::End>), NotCreated<M>> {
+    ) -> Result<Created<C, M>, NotCreated<M>> {
         let mut memory = Lent::new(memory, self.dma());
         let reply = command(&mut memory)
             .and_then(|(command, buffer)| self.core.queue.exec_with(&command, buffer));
         match reply {
-            Ok(reply) => Ok((reply, memory)),
+            Ok(reply) => Ok(Created { reply, memory }),
             // It has the command, and did not complete it.
             Err(ETIME) => Err(NotCreated {
                 error: ETIME,
@@ -397,6 +397,12 @@ impl Admin {
     pub(crate) fn shutdown(&self) {
         self.stop.stop(Reason::Shutdown);
     }
+}
+
+/// An object that the device created by the command `C`, and its memory.
+pub(crate) struct Created<C: Creates, M> {
+    pub(crate) reply: C::Reply,
+    pub(crate) memory: Lent<M, C::End>,
 }
 
 /// Why an object was not created.

@@ -49,7 +49,11 @@ const POLL_INTERVAL_MAX: Delta = Delta::from_millis(10);
 /// * `ENODEV`: the device is not ready to be reset.
 /// * `EINVAL`: it tells no reset timeout.
 /// * `ETIME`: it does not answer, or the reset took too long.
-pub(crate) fn reset(dev: &Device, registers: &Registers, reason: Reason) -> Result<Option<DmaEnded>> {
+pub(crate) fn reset(
+    dev: &Device,
+    registers: &Registers,
+    reason: Reason,
+) -> Result<Option<DmaEnded>> {
     let start = Instant::now();
     let result = try_reset(dev, registers, reason);
     let errno = result.map_or_else(Error::to_errno, |_| 0);

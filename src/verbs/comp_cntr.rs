@@ -204,7 +204,7 @@ fn create_event_counter(
     let generation = ucontext.generation;
     dev.expect_current(generation)?;
     let users = Users::new()?;
-    let (room, handle, memory) = Room::new()?.create(dev, memory, |memory| {
+    let (room, created) = Room::new()?.create(dev, memory, |memory| {
         let command = CreateEventCounter {
             uarn: ucontext.uarn,
             addr: memory.dma_address(),
@@ -215,9 +215,9 @@ fn create_event_counter(
         dev,
         EventCounter {
             generation,
-            handle,
+            handle: created.reply,
             users,
-            memory,
+            memory: created.memory,
             _uar: ucontext.users.add(),
         },
     )

@@ -178,7 +178,7 @@ fn try_create(
         Some(eq) => Some(eq.reserve(new.notifier()?)?),
         None => None,
     };
-    let (room, created, memory) = Room::new()?.create(dev, memory, |memory| {
+    let (room, created) = Room::new()?.create(dev, memory, |memory| {
         let command = shape.command(ucontext.uarn, memory.dma_address(), eq);
         Ok((command, None))
     })?;
@@ -186,16 +186,16 @@ fn try_create(
         dev,
         Cq {
             generation,
-            number: created.number,
+            number: created.reply.number,
             users,
-            _events: events.map(|events| events.subscribe(created.number)),
-            memory,
+            _events: events.map(|events| events.subscribe(created.reply.number)),
+            memory: created.memory,
             _uar: ucontext.users.add(),
         },
     )?;
     let cq = ScopeGuard::new_with_data(cq, |cq| cq.end(dev));
 
-    let response = response(dev, new, &cq.memory, &created)?;
+    let response = response(dev, new, &cq.memory, &created.reply)?;
     new.udata.respond(&response)?;
     // What the device says that it made is of no use: user space has laid out its rings.
     Ok((cq.dismiss(), shape.depth.into()))

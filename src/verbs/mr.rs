@@ -139,19 +139,19 @@ fn reg(
     })?;
     // Read first: should a reset come in between, the keys count as ones from before it.
     let generation = dev.admin.generation();
-    let (room, registered, memory) = Room::new()?.create(dev, memory, |memory| {
+    let (room, created) = Room::new()?.create(dev, memory, |memory| {
         command(dev, pd, request, permissions, memory)
     })?;
     Ok(NewMr {
-        lkey: registered.lkey,
-        rkey: registered.rkey,
+        lkey: created.reply.lkey,
+        rkey: created.reply.rkey,
         data: room.take(
             dev,
             Mr {
                 generation,
-                lkey: registered.lkey,
-                interconnects: registered.interconnects,
-                memory,
+                lkey: created.reply.lkey,
+                interconnects: created.reply.interconnects,
+                memory: created.memory,
                 _pd: pd.users.add(),
             },
         )?,

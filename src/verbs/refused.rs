@@ -19,6 +19,7 @@ use super::{
 use crate::{
     admin::{
         control_buffer::ControlBuffer,
+        Created,
         Creates,
         NotCreated, //
     },
@@ -233,12 +234,12 @@ impl Room {
         dev: &Device<'_>,
         memory: M,
         command: impl FnOnce(&mut Lent<M, C::End>) -> Result<(C, Option<ControlBuffer>)>,
-    ) -> Result<(Self, C::Reply, Lent<M, C::End>)>
+    ) -> Result<(Self, Created<C, M>)>
     where
         Lent<M, UntilReset>: Into<Refused>,
     {
         match dev.admin.create(memory, command) {
-            Ok((reply, memory)) => Ok((self, reply, memory)),
+            Ok(created) => Ok((self, created)),
             Err(NotCreated { error, kept }) => {
                 if let Some(memory) = kept {
                     quarantine(dev, self.0, memory.into());

@@ -95,11 +95,11 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
     let variable = Arc::pin_init(Variable::new(dev), GFP_KERNEL_ACCOUNT)?;
     // Read first: should a reset come in between, the queue pair counts as one from before it.
     let generation = dev.admin.generation();
-    let (room, created, ring) = Room::new()?.create(dev, ring, |ring| {
+    let (room, created) = Room::new()?.create(dev, ring, |ring| {
         Ok((request.command(new, ring.dma_address()), None))
     })?;
-    let shown = (*ring).clone();
-    let (handle, number) = (created.qp_handle, created.qp_num);
+    let shown = (*created.memory).clone();
+    let (handle, number) = (created.reply.qp_handle, created.reply.qp_num);
     let qp = room.take(
         dev,
         Qp {
@@ -108,7 +108,7 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
             number,
             transport: request.transport,
             cap: new.cap,
-            receive_ring: ring,
+            receive_ring: created.memory,
             variable,
             made_from: MadeFrom {
                 _pd: new.pd.users.add(),
@@ -119,7 +119,7 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
         },
     )?;
     let responded = request
-        .response(dev, &mut new.mappings, &qp.variable, &created, shown)
+        .response(dev, &mut new.mappings, &qp.variable, &created.reply, shown)
         .and_then(|response| new.udata.respond(&response));
     if let Err(error) = responded {
         // First, so that nobody can reach its rings.
