@@ -141,8 +141,8 @@ impl Pages {
 
 /// Hears when nobody can reach a device's pages any more.
 pub trait Watch: Send + Sync {
-    /// The object has given the mapping up, and no process has it mapped any more, nor any copy of
-    /// it. Called with locks of a process's memory held, so it should not wait.
+    /// The object has given the mapping up, and the process has it mapped no more. Children have no
+    /// copy of it. Called with locks of a process's memory held, so it should not wait.
     fn unreachable(&self);
 }
 
@@ -172,11 +172,7 @@ pub enum Target<'a> {
 
 /// What a mapping shows.
 enum Shown {
-    Device(
-        Pages,
-        Caching,
-        #[expect(dead_code, reason = "it is dropped")] Option<Watched>,
-    ),
+    Device(Pages, Caching, Option<Watched>),
     Queue(Arc<QueueMemory>, Access),
 }
 
@@ -392,9 +388,16 @@ pub(crate) unsafe fn map(
     let entry = unsafe { reference.0.cast::<Entry>().as_ref() };
     match &entry.shown {
         // SAFETY: This is the callback, and these are the pages of the entry.
-        Shown::Device(pages, caching, _) => unsafe {
-            map_device(ucontext, vma, *pages, *caching, reference.0)
-        },
+        Shown::Device(pages, caching, watched) => {
+            // SAFETY: The area is being set up, since this is the callback.
+            let area = unsafe { VmaNew::from_raw(vma) };
+            if watched.is_some() {
+                // A child would hold up who waits for the end of this mapping.
+                area.set_dontcopy();
+            }
+            // SAFETY: This is the callback, and these are the pages of the entry.
+            unsafe { map_device(ucontext, vma, *pages, *caching, reference.0) }
+        }
         Shown::Queue(memory, access) => {
             // SAFETY: The area is being set up, since this is the callback.
             map_queue(unsafe { VmaNew::from_raw(vma) }, memory, *access)

@@ -229,7 +229,7 @@ impl Room {
     ///
     /// See [`Admin::create`](crate::admin::Admin::create). The memory is freed, unless it is not
     /// known what the device did: then it stays until the device was reset.
-    pub(super) fn create<C: Creates, M>(
+    pub(super) fn create<C: Creates, M: 'static>(
         self,
         dev: &Device<'_>,
         memory: M,
@@ -275,7 +275,13 @@ impl Room {
             name.number
         ));
         let new = object.into();
-        if is_in_use(&old) || try_end(dev, &new) != Attempt::Done {
+        if is_in_use(&old) {
+            // What ends the old one ends the new one, and no sooner.
+            if let Some(memory) = new.into_memory() {
+                quarantine(dev, self.0, memory);
+            }
+            quarantine(dev, slot, old);
+        } else if try_end(dev, &new) != Attempt::Done {
             quarantine(dev, slot, old);
             quarantine(dev, self.0, new);
         } else {

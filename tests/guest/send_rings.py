@@ -2,6 +2,8 @@
 """Send rings are memory of the device: what one queue pair has had, another gets next."""
 
 import errno
+import os
+import signal
 import time
 
 from endpoint import Endpoint, pair
@@ -44,27 +46,26 @@ def destroyed_ring_is_nobody_elses(test):
     assert test.device.objects() == before
 
 
-def forked_copy_of_a_ring_counts(test):
-    """A child has a copy of each mapping: the queue pair stays on the device until the child is gone, and what it
-    is made from can be destroyed before."""
+def child_has_no_copy_of_a_ring(test):
+    """A child that is forked has no send ring of its parent's, so it holds up nothing."""
     before = test.device.objects()
     end = Endpoint(test.function)
 
     def body(say):
         say("there")
-        time.sleep(600)
+        signal.sigtimedwait({signal.SIGUSR1}, 60)
+        print(bytes(end.qp.send_queue.mapping.map[:8]))
 
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
     child = Child(body)
     assert child.heard() == "there"
     end.qp.destroy()
-    end.cq.destroy()
-    end.mr.dereg()
-    end.pd.dealloc()
-    expect_lingering(test, before, 1)
-    child.end(9)
-    wait_for_qps(test, before["qp"])
-    end.memory.close()
-    end.context.close()
+    assert test.device.objects()["qp"] == before["qp"], "a child holds up the end of a queue pair"
+    os.kill(child.process, signal.SIGUSR1)
+    _, status = os.waitpid(child.process, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGSEGV, signal.SIGBUS), f"status {status:#x}"
+    os.close(child.lines)
+    end_all_but_qp(end)
     assert test.device.objects() == before, f"{test.device.objects()}, before {before}"
 
 
@@ -89,24 +90,28 @@ def lingering_queue_pair_works_no_more(test):
 
 
 def few_queue_pairs_linger(test):
-    """One context holds back a quarter of the device's queue pairs at most (two, of eight)."""
+    """A context holds back eight queue pairs at most."""
+    before = test.device.objects()["qp"]
     end = Endpoint(test.function)
-    kept = [send_ring(end.qp)]
-    end.replace_qp()
-    kept.append(send_ring(end.qp))
-    end.qp.destroy()
+    kept = []
+    for _ in range(8):
+        kept.append(send_ring(end.qp))
+        end.qp.destroy()
+        expect_lingering(test, {"qp": before}, len(kept))
+        if len(kept) < 8:
+            end.qp = end.pd.create_qp(end.cq)
     error = error_of(lambda: end.pd.create_qp(end.cq))
-    assert error == errno.ENOMEM, f"with two queue pairs held back: errno {error}"
-    assert test.log.matching("send rings are unmapped"), "the log does not say why"
+    assert error == errno.ENOMEM, f"with eight queue pairs held back: errno {error}"
+    assert test.log.matching("send rings"), "the log does not say why"
     # Others have theirs.
     Endpoint(test.function).close()
     kept.pop().close()
-    wait_for_qps(test, 1)
-    end.qp = end.pd.create_qp(end.cq)
-    end.qp.map()
-    kept.pop().close()
-    end.close()
-    wait_for_qps(test, 0)
+    wait_for_qps(test, before + 7)
+    end.pd.create_qp(end.cq).destroy()
+    for mapping in kept:
+        mapping.close()
+    wait_for_qps(test, before)
+    end_all_but_qp(end)
 
 
 def send_ring(qp):

@@ -178,6 +178,45 @@ impl AdminCommand for ModifyQp {
     fn reply(_response: Self::Response) -> Self::Reply {}
 }
 
+/// Resets a queue pair whose process believes it to be destroyed.
+pub(crate) struct ResetQp {
+    /// The queue pair.
+    pub(crate) handle: u32,
+    /// The state that it comes from.
+    pub(crate) from: QpState,
+}
+
+impl fmt::Display for ResetQp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "handle {:#x}, {:?} to Reset", self.handle, self.from)
+    }
+}
+
+impl AdminCommand for ResetQp {
+    const OPCODE: u8 = ADMIN_MODIFY_QP;
+    const NAME: &'static str = "MODIFY_QP";
+    const KILLABLE: bool = false;
+    // Who sends it says what that means.
+    const OPTIONAL: bool = true;
+    type Request = AdminModifyQpCmd;
+    type Response = AdminModifyQpResp;
+    type Reply = ();
+
+    fn request(&self) -> Self::Request {
+        let change = ModifyQp {
+            handle: self.handle,
+            states: Some((self.from, QpState::Reset)),
+            qkey: None,
+            sq_psn: None,
+            sq_drained_event: None,
+            rnr_retry: None,
+        };
+        change.request()
+    }
+
+    fn reply(_response: Self::Response) -> Self::Reply {}
+}
+
 /// Asks for the state of a queue pair.
 pub(crate) struct QueryQp {
     /// The queue pair.

@@ -51,8 +51,9 @@ use rdma::{
 };
 use zerocopy::FromZeros;
 
-/// A user context may hold back one in so many of the device's queue pairs.
-const MAX_LINGERING_SHARE: u32 = 4;
+/// So many queue pairs a user context may hold back. Libraries hold none, and what a cgroup may have
+/// of the device does not count them.
+const MAX_LINGERING: usize = 8;
 
 /// The smallest descriptor of a send, in bytes.
 const MIN_SEND_DESC_SIZE: u32 = 64;
@@ -136,16 +137,14 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
 ///
 /// `ENOMEM`: it does.
 fn check_lingering(dev: &Device<'_>, ucontext: &UContext) -> Result {
-    let limit = (dev.features().queues.max_qp / MAX_LINGERING_SHARE).max(1);
     let lingering = ucontext.users.lingering();
-    // CAST: `usize` has 64 bits where this builds.
-    if lingering < limit as usize {
+    if lingering < MAX_LINGERING {
         return Ok(());
     }
     ratelimited!(dev_warn!(
         dev.pdev,
-        "create_qp: {lingering} destroyed QPs of this context wait until their send rings are \
-         unmapped, by this process and those that it forked\n"
+        "create_qp: {lingering} destroyed QPs of this context wait until the process unmaps their \
+         send rings\n"
     ));
     Err(ENOMEM)
 }

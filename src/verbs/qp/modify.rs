@@ -12,6 +12,7 @@ use super::{
 use crate::{
     admin::commands::qp::{
         ModifyQp,
+        ResetQp,
         Transport, //
     },
     device::Device,
@@ -94,18 +95,14 @@ pub(super) fn reset(dev: &Device<'_>, qp: &Qp) {
     if *state == QpState::Reset || !dev.is_current(qp.generation) {
         return;
     }
-    let reset_from = |from| {
-        dev.admin.exec(&ModifyQp {
-            handle: qp.handle,
-            states: Some((from, QpState::Reset)),
-            qkey: None,
-            sq_psn: None,
-            sq_drained_event: None,
-            rnr_retry: None,
-        })
+    let handle = qp.handle;
+    let reset_from = |from| dev.admin.exec(&ResetQp { handle, from });
+    let reset = match reset_from(*state) {
+        // A device goes to the error state by itself.
+        Err(EINVAL) => reset_from(QpState::Error),
+        result => result,
     };
-    // A device goes to the error state by itself.
-    match reset_from(*state).or_else(|_| reset_from(QpState::Error)) {
+    match reset {
         Ok(()) => *state = QpState::Reset,
         Err(error) => ratelimited!(dev_warn!(
             dev.pdev,

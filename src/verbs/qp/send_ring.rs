@@ -73,3 +73,37 @@ impl SendRing {
         }
     }
 }
+
+#[kernel::macros::kunit_tests(efa_qp_send_ring)]
+mod tests {
+    use super::*;
+    use kernel::prelude::*;
+
+    /// The states through which a ring goes, from one that a process may map.
+    fn reachable() -> Result<SendRing> {
+        let ring = SendRing::new(Work::new()?);
+        assert!(!ring.is_reachable());
+        ring.state.store(REACHABLE, Relaxed);
+        assert!(ring.is_reachable());
+        Ok(ring)
+    }
+
+    #[test]
+    fn a_ring_that_is_waited_for_stays_reachable_until_it_is_unmapped() -> Result {
+        let ring = reachable()?;
+        ring.await_end();
+        assert!(ring.is_reachable());
+        ring.set_unreachable();
+        assert!(!ring.is_reachable());
+        Ok(())
+    }
+
+    #[test]
+    fn a_ring_that_was_unmapped_meanwhile_is_not_waited_for() -> Result {
+        let ring = reachable()?;
+        ring.set_unreachable();
+        ring.await_end();
+        assert!(!ring.is_reachable());
+        Ok(())
+    }
+}
