@@ -330,7 +330,7 @@ impl Admin {
     /// # Errors
     ///
     /// See [`Admin::exec`]. The memory is freed, but for `ETIME`.
-    pub(crate) fn create<C: Creates, M>(
+    pub(crate) fn create<C: Creates, M: 'static>(
         &self,
         memory: M,
         command: impl FnOnce(&mut Lent<M, C::End>) -> Result<(C, Option<ControlBuffer>)>,

@@ -3,8 +3,9 @@
 //! Memory that a device may use, and the proofs that it does not any more.
 //!
 //! A driver tells a device where memory is, and nothing but the device's word says when it has
-//! forgotten it. So the address of such memory is told by [`Lent`] alone, which from then on frees
-//! the memory only after a proof:
+//! forgotten it. So the address of memory that this crate makes is told by [`Lent`] alone, which
+//! from then on frees the memory only after a proof. (The kernel crate's `Coherent` tells its own,
+//! so a driver has to lend that before.)
 //!
 //! ```text
 //!   Lent<M, End>  --dma_address()-->  lent
@@ -113,27 +114,26 @@ impl<End: Ends> LetGo<End> {
 /// Memory with an address for one device.
 pub trait HasDmaAddress {
     /// Where the device finds it; 0 where there is none.
-    fn dma_address(&self, lent: Disclosure) -> u64;
+    fn dma_address(&self, lent: &Disclosure) -> u64;
 }
 
 /// Says that memory is lent while its address is told. Only [`Lent`] has it.
-#[derive(Clone, Copy)]
 pub struct Disclosure(());
 
 impl<M: HasDmaAddress> HasDmaAddress for Option<M> {
-    fn dma_address(&self, lent: Disclosure) -> u64 {
+    fn dma_address(&self, lent: &Disclosure) -> u64 {
         self.as_ref().map_or(0, |memory| memory.dma_address(lent))
     }
 }
 
 impl<M: HasDmaAddress> HasDmaAddress for Arc<M> {
-    fn dma_address(&self, lent: Disclosure) -> u64 {
+    fn dma_address(&self, lent: &Disclosure) -> u64 {
         M::dma_address(self, lent)
     }
 }
 
 impl<T: KnownSize + ?Sized> HasDmaAddress for Coherent<T> {
-    fn dma_address(&self, _lent: Disclosure) -> u64 {
+    fn dma_address(&self, _lent: &Disclosure) -> u64 {
         Coherent::dma_address(self)
     }
 }
@@ -159,7 +159,7 @@ struct Loan<M> {
     is_lent: Atomic<bool>,
 }
 
-impl<M, End> Lent<M, End> {
+impl<M: 'static, End> Lent<M, End> {
     /// Memory for the device of a generation, which does not know of it yet.
     pub fn new(memory: M, generation: &DmaGeneration) -> Self {
         Self {
@@ -195,7 +195,7 @@ impl<M: HasDmaAddress, End> Lent<M, End> {
     /// Where the device finds it; 0 where there is none. It is lent from now on.
     pub fn dma_address(&self) -> u64 {
         self.loan.is_lent.store(true, Release);
-        self.loan.memory.dma_address(Disclosure(()))
+        self.loan.memory.dma_address(&Disclosure(()))
     }
 }
 
@@ -253,7 +253,7 @@ mod tests {
     struct Memory(Arc<u32>);
 
     impl HasDmaAddress for Memory {
-        fn dma_address(&self, _lent: Disclosure) -> u64 {
+        fn dma_address(&self, _lent: &Disclosure) -> u64 {
             (*self.0).into()
         }
     }

@@ -126,7 +126,7 @@ impl QueueMemory {
 }
 
 impl HasDmaAddress for QueueMemory {
-    fn dma_address(&self, _lent: Disclosure) -> u64 {
+    fn dma_address(&self, _lent: &Disclosure) -> u64 {
         self.dma_address
     }
 }

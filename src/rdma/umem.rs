@@ -262,7 +262,7 @@ impl Umem {
 
 impl HasDmaAddress for Umem {
     /// Where its first byte is.
-    fn dma_address(&self, _lent: Disclosure) -> u64 {
+    fn dma_address(&self, _lent: &Disclosure) -> u64 {
         self.raw_dma_address()
     }
 }

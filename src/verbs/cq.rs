@@ -101,7 +101,7 @@ impl Memory {
 }
 
 impl HasDmaAddress for Memory {
-    fn dma_address(&self, lent: Disclosure) -> u64 {
+    fn dma_address(&self, lent: &Disclosure) -> u64 {
         match self {
             Self::Kernel(memory) => memory.dma_address(lent),
             Self::User(umem) => umem.dma_address(lent),

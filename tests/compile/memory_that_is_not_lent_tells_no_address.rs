@@ -10,5 +10,5 @@ use rdma::{
 };
 
 pub fn address(memory: &QueueMemory) -> u64 {
-    memory.dma_address(Disclosure(()))
+    memory.dma_address(&Disclosure(()))
 }
