@@ -82,11 +82,8 @@ fn try_reset(dev: &Device, registers: &Registers, reason: Reason) -> Result<bool
     registers.set_answer_address();
     let was_seen = match wait(registers, timeout, |status| status.reset_in_progress()) {
         Ok(()) => true,
-        // Silent to the end, it may be one that does not answer while it is being reset.
-        Err(Late::Silent) => {
-            dev_dbg!(dev, "no answers since the reset was asked for\n");
-            false
-        }
+        // It may be one that does not answer while it is being reset.
+        Err(Late::Silent) => false,
         Err(Late::Unchanged) => {
             dev_err!(dev, "reset did not begin ({reason:?})\n");
             return Err(ETIME);
@@ -119,7 +116,7 @@ pub(crate) fn check_ready(dev: &Device, registers: &Registers) -> Result {
 
 /// How the time ended in which the status was to change.
 enum Late {
-    /// The device answered no read any more.
+    /// The device did not answer each read.
     Silent,
     /// It told another status.
     Unchanged,
@@ -133,17 +130,19 @@ fn wait(
 ) -> Result<(), Late> {
     let start = Instant::<Monotonic>::now();
     let mut pause = POLL_INTERVAL_MIN;
+    let mut was_silent = false;
     loop {
         // Looked at before the register, so that the last look comes after the timeout.
         let late = start.elapsed() > timeout;
         let status = registers.read::<DEV_STS>();
+        was_silent |= status.is_err();
         if status.is_ok_and(&reached) {
             return Ok(());
         }
         if late {
-            return Err(match status {
-                Ok(_) => Late::Unchanged,
-                Err(_) => Late::Silent,
+            return Err(match was_silent {
+                true => Late::Silent,
+                false => Late::Unchanged,
             });
         }
         fsleep(pause);

@@ -16,9 +16,13 @@ use kernel::{
     sync::{
         aref::ARef,
         atomic::{
-            ordering::Full,
-            Atomic,
-            Relaxed, //
+            ordering::{
+                Acquire,
+                Full,
+                Relaxed,
+                Release, //
+            },
+            Atomic, //
         },
         Arc, //
     }, //
@@ -78,7 +82,7 @@ impl Stop {
 
     /// The reset generation.
     pub(super) fn generation(&self) -> u32 {
-        self.generation.load(Relaxed)
+        self.generation.load(Acquire)
     }
 
     /// What the device is lent now.
@@ -106,14 +110,17 @@ impl Stop {
         if let Some(proof) = ended {
             self.dma.end(proof);
         }
-        self.generation.fetch_add(1, Relaxed);
+        // Whoever sees the next generation sees that this one is over.
+        self.generation.fetch_add(1, Release);
     }
 
     /// Resets the device. `None`: it may still use the memory that it knows.
     fn reset_or_leave(&self, reason: Reason) -> Option<DmaEnded> {
-        if let Ok(Some(proof)) = reset(&self.dev, &self.registers, reason) {
-            return Some(proof);
-        }
+        let what = match reset(&self.dev, &self.registers, reason) {
+            Ok(Some(proof)) => return Some(proof),
+            Ok(None) => "not seen to be reset",
+            Err(_) => "not reset",
+        };
         let how_long = match self.master.stop() {
             BusState::Gone(proof) => return Some(proof),
             BusState::Off(_) => "when it masters the bus again",
@@ -123,7 +130,7 @@ impl Stop {
         // reset it, so the memory must never be used for anything else.
         dev_err!(
             self.dev,
-            "not reset: the device may write to its queues {how_long}; their memory is lost\n"
+            "{what}: the device may write to its queues {how_long}; their memory is lost\n"
         );
         None
     }
