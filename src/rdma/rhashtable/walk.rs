@@ -21,7 +21,7 @@ use core::{
 use kernel::sync::rcu;
 use pin_init::Zeroable;
 
-/// Nodes of a bucket that are visited at once. Seldom does one have more: chains are kept short.
+/// Nodes of a bucket that are visited at once. Few buckets have more: chains are kept short.
 const AT_ONCE: usize = 16;
 
 /// A place in a walk over a table: before its start where it is all zeroes.
@@ -73,13 +73,13 @@ impl<T> Table<T> {
         let guard = rcu::read_lock();
         let bucket = self.next_bucket(cursor, &guard)?;
         let is_last = |node: &Node<T>| last.is_some_and(|last| core::ptr::eq(&**last, node));
-        let skip = bucket
-            .nodes()
-            .position(is_last)
-            .map_or(0, |last| last.saturating_add(1));
+        // One way along the chain: others take nodes out of it meanwhile.
+        let mut rest = bucket.nodes();
+        if !rest.any(is_last) {
+            rest = bucket.nodes();
+        }
 
         let mut nodes = [const { None }; N];
-        let mut rest = bucket.nodes().skip(skip);
         for (place, node) in nodes.iter_mut().zip(&mut rest) {
             // None where the last reference to it is just going away.
             *place = node.try_ref();
