@@ -56,7 +56,7 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd>> {
     udata.expect_no_request()?;
     let users = Users::new()?;
     let room = Room::new()?;
-    let domain = KBox::new_uninit(GFP_KERNEL)?;
+    let domain = KBox::new_uninit(GFP_KERNEL_ACCOUNT)?;
     // Read first: should a reset come in between, the number counts as one from before it, and is
     // never given back in place of somebody else's.
     let generation = dev.admin.generation();

@@ -100,12 +100,14 @@ def rings_are_charged(test):
 
 
 def records_are_charged(test):
-    """Small objects as well: what the driver keeps of each address handle and memory region."""
+    """Small objects as well: what the driver keeps of each address handle, memory region and protection domain."""
     count, least = 500, 64
     with Group("records") as group, uverbs.Context(test.function.uverbs()) as context:
         pd, region = context.alloc_pd(), memory.Memory(memory.PAGE)
         for make, destroy in (
-            (lambda at: pd.create_ah(uverbs.gid(at)), uverbs.Ah.destroy), (lambda _: pd.reg_mr(region), uverbs.Mr.dereg),
+            (lambda at: pd.create_ah(uverbs.gid(at)), uverbs.Ah.destroy),
+            (lambda _: pd.reg_mr(region), uverbs.Mr.dereg),
+            (lambda _: context.alloc_pd(), uverbs.Pd.dealloc),
         ):
             before = group.records()
             with group.inside():
