@@ -119,7 +119,7 @@ impl File<Efa> for AdminCounters {
     }
 }
 
-/// What the device refused to take back.
+/// What the device refused to take back, or cannot be given back yet.
 enum Quarantine {}
 
 /// Where a reader of the quarantine is.

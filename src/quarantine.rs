@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Objects that the device refused to take back.
+//! Objects that the device refused to take back, or cannot be given back yet.
 //!
 //! An error at the end of an object must not reach the RDMA core where a context is being closed,
 //! and the object's number and memory must not be used again while the device still has it. So it
@@ -25,10 +25,10 @@ use kernel::{
 };
 
 /// How many objects the device is asked for in one [`Quarantine::retry`].
-const TRIES: usize = 8;
+const TRIES_PER_RUN: usize = 8;
 
 /// After this time none is asked for any more.
-const TIME: Delta = Delta::from_millis(500);
+const RUN_TIME: Delta = Delta::from_millis(500);
 
 /// Room for one object, allocated while an error can still be reported.
 pub(crate) struct Slot<T>(KBox<Node<T>>);
@@ -114,7 +114,7 @@ impl<T> Drop for Stack<T> {
     }
 }
 
-/// The objects that wait, in two stacks that make turns: those not tried yet, and those tried.
+/// The objects that wait, in two stacks that take turns: those not tried yet, and those tried.
 struct Waiting<T> {
     untried: Stack<T>,
     tried: Stack<T>,
@@ -194,7 +194,7 @@ impl<T> Quarantine<T> {
         let start = Instant::<Monotonic>::now();
         let (mut tries, mut refused) = (0, false);
         for _ in 0..self.len.load(Relaxed) {
-            if tries == TRIES || start.elapsed() >= TIME || refused {
+            if tries == TRIES_PER_RUN || start.elapsed() >= RUN_TIME || refused {
                 break;
             }
             let Some(node) = self.waiting.lock().next() else {
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn the_device_is_not_asked_for_more_at_once_than_it_may() -> Result {
         // CAST: A few.
-        let count = 2 * TRIES as u32 + 1;
+        let count = 2 * TRIES_PER_RUN as u32 + 1;
         let quarantine = quarantine_of(&[])?;
         for number in 0..count {
             quarantine.insert(Slot::new()?, object(number)?);
@@ -379,12 +379,12 @@ mod tests {
                 tries += 1;
                 attempt
             });
-            assert_eq!((tries, outcome), (TRIES, Outcome::GoesOn));
+            assert_eq!((tries, outcome), (TRIES_PER_RUN, Outcome::GoesOn));
         }
         // What the device let go of in part only is there still.
         let mut left = 0;
         quarantine.list(0, usize::MAX, |_| left += 1);
-        assert_eq!(left, TRIES + 1);
+        assert_eq!(left, TRIES_PER_RUN + 1);
         Ok(())
     }
 
@@ -394,7 +394,7 @@ mod tests {
         let mut tries = 0;
         let outcome = quarantine.retry(|_| {
             tries += 1;
-            fsleep(TIME);
+            fsleep(RUN_TIME);
             Attempt::Done
         });
         assert_eq!((tries, outcome), (1, Outcome::GoesOn));

@@ -88,7 +88,6 @@ fn depth(max_depth: u32) -> Option<u16> {
 }
 
 /// The memory of an event queue and the position in it.
-///
 #[pin_data]
 pub(crate) struct EventRing {
     dev: ARef<Device>,

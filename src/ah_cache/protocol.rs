@@ -153,7 +153,7 @@ impl Domain {
 }
 
 /// Entries of one protection domain that have an AH and no users: those that were not tried again
-/// yet, and those that were. They make turns, so that one that the device keeps holds up no other.
+/// yet, and those that were. They take turns, so that one that the device keeps holds up no other.
 struct Parked {
     untried: Chain<Entry>,
     tried: Chain<Entry>,

@@ -152,8 +152,11 @@ impl<'a, P: Provider> Registration<'a, P> {
     ///
     /// # Errors
     ///
-    /// What `ib_register_device()` returns: `ENOMEM`, `ENFILE` where the name is taken, or the
-    /// error of a callback that it called. `data` is dropped then.
+    /// - What `ib_register_device()` returns: `ENOMEM`, `ENFILE` where the name is taken, or the
+    ///   error of a callback that it called.
+    /// - `EBUSY`: the driver gave its handle of deferred work to two devices.
+    ///
+    /// `data` is dropped then.
     ///
     /// # Safety
     ///

@@ -57,8 +57,9 @@ impl Semaphore {
 
     /// Takes the semaphore; waits in line for it, and no signal ends the wait.
     ///
-    /// A task that is told to die meanwhile goes to the end of the line, and again each minute:
-    /// only a sleep that a signal can end may take as long as it likes.
+    /// A task that is told to die meanwhile goes to the end of the line, and again every minute: only
+    /// a sleep that a signal can end may take as long as it likes. So it waits in vain where others
+    /// keep the line longer than a minute all the time.
     pub fn down(&self) -> Held<'_> {
         if let Ok(held) = self.down_killable() {
             return held;

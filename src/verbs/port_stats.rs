@@ -23,7 +23,7 @@ use zerocopy::FromZeros;
 
 /// For how long the counters are good that were read last, in milliseconds. Any user can read them,
 /// and it takes a command for each type of statistics: five commands ten times a second are nothing
-/// to the device, and ten times a second is enough for who watches.
+/// to the device, and ten times a second is enough for whoever watches.
 pub(super) const LIFESPAN_MS: u16 = 100;
 
 /// All that the device counts.

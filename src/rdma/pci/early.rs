@@ -90,8 +90,8 @@ impl<'bound, 'core> Early<'bound, 'core> {
         ReservedBar::new(self.0, bar, name)
     }
 
-    /// Allocates memory that the device can write its answers to. It is where a device with any
-    /// limits finds it.
+    /// Allocates memory that the device can write its answers to: below 4 GiB, as long as no other
+    /// limits are set, so that a device with limits of 32 bits or more finds it.
     ///
     /// # Errors
     ///
