@@ -20,7 +20,12 @@ use crate::{
 use core::{
     cell::Cell,
     marker::PhantomData,
-    mem::offset_of,
+    mem::{
+        self,
+        offset_of,
+        ManuallyDrop, //
+    },
+    ops::Deref,
     ptr::{
         self,
         NonNull, //
@@ -193,7 +198,7 @@ impl Shown {
 /// # Invariants
 ///
 /// - `base` is at offset 0, so that a pointer to it is a pointer to the whole.
-/// - It is on the heap from `KBox`, in the table, and freed by [`free`].
+/// - It is on the heap from `KBox`; once it is in the table it is freed by [`free`].
 /// - Pages of a device are those of an [`IoPages`] of the device that its user context is of.
 #[repr(C)]
 struct Entry {
@@ -232,10 +237,11 @@ impl List {
         // INVARIANT: The list is empty, and its references are ours.
         let mut head = self.head.xchg(ptr::null_mut(), Full);
         while let Some(entry) = NonNull::new(head) {
-            // SAFETY: We have a reference to the entry.
-            head = unsafe { entry.as_ref() }.next.get();
-            // SAFETY: As above, and this gives the reference back.
-            unsafe { bindings::rdma_user_mmap_entry_remove(entry.as_ptr().cast()) };
+            // INVARIANT: The reference was the list's.
+            let entry = ManuallyDrop::new(Reference(entry));
+            head = entry.next.get();
+            // SAFETY: We have a reference, and this gives it back.
+            unsafe { bindings::rdma_user_mmap_entry_remove(entry.0.as_ptr().cast()) };
         }
     }
 }
@@ -291,7 +297,7 @@ impl Mappings<'_> {
             Target::Queue(memory, access) => Shown::Queue(memory, access),
         };
         let len = shown.len();
-        let entry = KBox::new(
+        let mut entry = KBox::new(
             Entry {
                 base: Opaque::zeroed(),
                 next: Cell::new(self.list.head.load(Relaxed)),
@@ -299,21 +305,18 @@ impl Mappings<'_> {
             },
             GFP_KERNEL_ACCOUNT,
         )?;
-        let entry = NonNull::from(KBox::leak(entry));
-        let raw = entry.as_ptr().cast::<bindings::rdma_user_mmap_entry>();
+        let whole = &raw mut *entry;
+        let raw = whole.cast::<bindings::rdma_user_mmap_entry>();
 
         // SAFETY: By the type invariants the user context is valid. The entry is zeroed memory
-        // that stays until `free()`; its length is not 0.
-        let inserted = to_result(unsafe {
+        // that, once it is in the table, stays until `free()`; its length is not 0.
+        to_result(unsafe {
             bindings::rdma_user_mmap_entry_insert(self.ucontext.as_ptr(), raw, len)
-        });
-        if let Err(error) = inserted {
-            // SAFETY: It came from `KBox::leak()`, and is not in the table.
-            drop(unsafe { KBox::from_raw(entry.as_ptr()) });
-            return Err(error);
-        }
+        })?;
+        // `free()` makes it a box again.
+        mem::forget(entry);
         // INVARIANT: Inserting gave us a reference, and `&mut self` says that nobody else adds one.
-        self.list.head.store(entry.as_ptr(), Relaxed);
+        self.list.head.store(whole, Relaxed);
         // SAFETY: We have a reference, and the field does not change.
         let page = unsafe { (*raw).start_pgoff } as u64;
         Ok(page.wrapping_mul(PAGE_SIZE as u64))
@@ -354,90 +357,113 @@ impl ObjectMappings {
     }
 }
 
-/// Maps what a process asks for.
+/// A call of `mmap()` on a user context.
 ///
-/// # Errors
+/// # Invariants
 ///
-/// - `EINVAL`: there is no such key, the mapping is not shared, or it has another length.
-/// - `EPERM`: it could write what may only be read.
-/// - `ENOMEM`: no memory.
-/// - `EAGAIN`: the device's pages could not be mapped.
-///
-/// # Safety
-///
-/// This is the `mmap` callback of a device all of whose entries are [`Entry`]s.
-pub(crate) unsafe fn map(
+/// The `mmap` callback of `ucontext`, all of whose entries are [`Entry`]s, sets up `vma` during
+/// `'a`.
+pub(crate) struct Request<'a> {
     ucontext: *mut bindings::ib_ucontext,
-    vma: *mut bindings::vm_area_struct,
-) -> Result {
-    /// A reference to an entry.
-    struct Reference(NonNull<bindings::rdma_user_mmap_entry>);
+    vma: &'a VmaNew,
+}
 
-    impl Drop for Reference {
-        fn drop(&mut self) {
-            // SAFETY: We have a reference, and give it back.
-            unsafe { bindings::rdma_user_mmap_entry_put(self.0.as_ptr()) };
+impl Request<'_> {
+    /// Takes the arguments of the callback.
+    ///
+    /// # Safety
+    ///
+    /// The invariants of the type hold for `ucontext`, `vma` and `'a`.
+    pub(crate) unsafe fn new(
+        ucontext: *mut bindings::ib_ucontext,
+        vma: *mut bindings::vm_area_struct,
+    ) -> Self {
+        // INVARIANT: By the safety requirements of this function.
+        Self {
+            ucontext,
+            // SAFETY: By the safety requirements the area is being set up, by us alone.
+            vma: unsafe { VmaNew::from_raw(vma) },
         }
     }
 
-    // SAFETY: Both are valid by the safety requirements.
-    let raw = unsafe { bindings::rdma_user_mmap_entry_get(ucontext, vma) };
-    let reference = Reference(NonNull::new(raw).ok_or(EINVAL)?);
-    // SAFETY: By the safety requirements and the type invariants it is part of an `Entry`, which
-    // the reference keeps.
-    let entry = unsafe { reference.0.cast::<Entry>().as_ref() };
-    match &entry.shown {
-        // SAFETY: This is the callback, and these are the pages of the entry.
-        Shown::Device(pages, caching, watched) => {
-            // SAFETY: The area is being set up, since this is the callback.
-            let area = unsafe { VmaNew::from_raw(vma) };
-            if watched.is_some() {
-                // A child would hold up who waits for the end of this mapping.
-                area.set_dontcopy();
+    /// Maps what the process asks for.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: there is no such key, the mapping is not shared, or it has another length.
+    /// - `EPERM`: it could write what may only be read.
+    /// - `ENOMEM`: no memory.
+    /// - `EAGAIN`: the device's pages could not be mapped.
+    pub(crate) fn map(&self) -> Result {
+        let entry = self.entry()?;
+        match &entry.shown {
+            Shown::Device(pages, caching, watched) => {
+                if watched.is_some() {
+                    // A child would hold up who waits for the end of this mapping.
+                    self.vma.set_dontcopy();
+                }
+                // SAFETY: By the type invariants this is the callback. By those of the entry the
+                // pages are in a memory BAR of the user context's device, and none by which
+                // interrupts are set up; this way of mapping revokes them when that device goes
+                // away. The function takes a reference to the entry of its own.
+                to_result(unsafe {
+                    bindings::rdma_user_mmap_io(
+                        self.ucontext,
+                        self.vma.as_ptr(),
+                        // CAST: `unsigned long` has 64 bits where this builds.
+                        (pages.first / PAGE_SIZE as u64) as c_ulong,
+                        pages.len,
+                        self.protection(*caching),
+                        entry.0.as_ptr().cast(),
+                    )
+                })
             }
-            // SAFETY: This is the callback, and these are the pages of the entry.
-            unsafe { map_device(ucontext, vma, *pages, *caching, reference.0) }
+            Shown::Queue(memory, access) => map_queue(self.vma, memory, *access),
         }
-        Shown::Queue(memory, access) => {
-            // SAFETY: The area is being set up, since this is the callback.
-            map_queue(unsafe { VmaNew::from_raw(vma) }, memory, *access)
+    }
+
+    /// The entry that the process asks for.
+    fn entry(&self) -> Result<Reference> {
+        // SAFETY: By the type invariants both are valid.
+        let raw = unsafe { bindings::rdma_user_mmap_entry_get(self.ucontext, self.vma.as_ptr()) };
+        // INVARIANT: By the type invariants it is part of an `Entry`, and the reference is ours.
+        NonNull::new(raw.cast()).map(Reference).ok_or(EINVAL)
+    }
+
+    /// How the area's pages are to be accessed.
+    fn protection(&self, caching: Caching) -> bindings::pgprot_t {
+        let vma = self.vma.as_ptr();
+        // SAFETY: By the type invariants the area is valid, and ours while it is set up.
+        unsafe {
+            match caching {
+                Caching::Uncached => bindings::rdma_shim_vma_noncached(vma),
+                Caching::WriteCombining => bindings::rdma_shim_vma_writecombine(vma),
+            }
         }
     }
 }
 
-/// # Safety
+/// A reference to an entry.
 ///
-/// This is the `mmap` callback, and `entry` that of an [`Entry`] that shows `pages`, to which there
-/// is a reference.
-unsafe fn map_device(
-    ucontext: *mut bindings::ib_ucontext,
-    vma: *mut bindings::vm_area_struct,
-    pages: Pages,
-    caching: Caching,
-    entry: NonNull<bindings::rdma_user_mmap_entry>,
-) -> Result {
-    // SAFETY: The area is valid and ours while it is set up.
-    let prot = unsafe {
-        match caching {
-            Caching::Uncached => bindings::rdma_shim_vma_noncached(vma),
-            Caching::WriteCombining => bindings::rdma_shim_vma_writecombine(vma),
-        }
-    };
-    // SAFETY: By the safety requirements. By the type invariants of the entry the pages are in a
-    // memory BAR of the user context's device, and none by which interrupts are set up; this way of
-    // mapping revokes them when that device goes away. The function takes a reference to the entry
-    // of its own.
-    to_result(unsafe {
-        bindings::rdma_user_mmap_io(
-            ucontext,
-            vma,
-            // CAST: `unsigned long` has 64 bits where this builds.
-            (pages.first / PAGE_SIZE as u64) as c_ulong,
-            pages.len,
-            prot,
-            entry.as_ptr(),
-        )
-    })
+/// # Invariants
+///
+/// It points to an [`Entry`] in the table, and owns one of its references.
+struct Reference(NonNull<Entry>);
+
+impl Deref for Reference {
+    type Target = Entry;
+
+    fn deref(&self) -> &Entry {
+        // SAFETY: By the type invariants the entry is there, and nobody changes it.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Reference {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariants the reference is ours, and this gives it back.
+        unsafe { bindings::rdma_user_mmap_entry_put(self.0.as_ptr().cast()) };
+    }
 }
 
 fn map_queue(vma: &VmaNew, memory: &QueueMemory, access: Access) -> Result {
@@ -460,7 +486,7 @@ fn map_queue(vma: &VmaNew, memory: &QueueMemory, access: Access) -> Result {
 /// This is the `mmap_free` callback of a device all of whose entries are [`Entry`]s.
 pub(crate) unsafe fn free(entry: *mut bindings::rdma_user_mmap_entry) {
     // SAFETY: By the safety requirements and the type invariants it is part of an `Entry` from
-    // `KBox::leak()`, and nobody has a reference to it.
+    // a `KBox`, and nobody has a reference to it.
     drop(unsafe { KBox::from_raw(entry.cast::<Entry>()) });
 }
 

@@ -29,11 +29,19 @@ impl<P: UserMmap> Callbacks<P> {
         ucontext: *mut bindings::ib_ucontext,
         vma: *mut bindings::vm_area_struct,
     ) -> c_int {
-        // SAFETY: `ucontext` was created, and lives as long as a call that uses it.
-        let device = unsafe { UContext::<P>::in_use(ucontext) }.device();
-        // SAFETY: This is the callback, and all entries of the device are made by `Mappings`.
-        let mapped = unsafe { mmap::map(ucontext, vma) };
-        errno(mapped.inspect_err(|_| device.with(P::mmap_failed)))
+        // SAFETY: `ucontext` was created, and lives as long as a call that uses it. This is the
+        // callback for `vma`, and all entries of the device are made by `Mappings`.
+        let (context, request) = unsafe {
+            (
+                UContext::<P>::in_use(ucontext),
+                mmap::Request::new(ucontext, vma),
+            )
+        };
+        errno(
+            request
+                .map()
+                .inspect_err(|_| context.device().with(P::mmap_failed)),
+        )
     }
 
     unsafe extern "C" fn mmap_free(entry: *mut bindings::rdma_user_mmap_entry) {
