@@ -4,7 +4,10 @@
 
 use super::AnyFile;
 use crate::{bindings, provider::Provider};
-use core::ptr::{self, NonNull};
+use core::{
+    mem::ManuallyDrop,
+    ptr::{self, NonNull},
+};
 use kernel::{
     device,
     prelude::*,
@@ -16,7 +19,32 @@ pub(super) struct Entry<P: Provider> {
     pub(super) data: NonNull<P::Data<'static>>,
 }
 
-/// The directory of the driver, as debugfs has it; null where there is none.
+/// A directory, which is removed when this is dropped.
+///
+/// # Invariants
+///
+/// It is null, an error, or a directory that this owns.
+struct Dir(*mut bindings::dentry);
+
+impl Dir {
+    /// Makes a directory in the driver's, or at the root of debugfs where there is none.
+    fn create(name: &CStr) -> Self {
+        // INVARIANT: It is new, or an error.
+        // SAFETY: The name is a string. The driver's directory is null, which stands for the root,
+        // an error, which is good as a parent, or there: as long as the driver has a device.
+        Self(unsafe { bindings::debugfs_create_dir(name.as_char_ptr(), DRIVER.load(Relaxed)) })
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariants. No file operation but a release runs afterwards, and that
+        // does not look at what a file points to.
+        unsafe { bindings::debugfs_remove(self.0) };
+    }
+}
+
+/// The directory of the driver, as debugfs has it, from a [`Dir`]; null where there is none.
 static DRIVER: Atomic<*mut bindings::dentry> = Atomic::new(ptr::null_mut());
 
 /// The directory of the driver: a module has one driver.
@@ -25,15 +53,14 @@ pub(crate) enum DriverDir {}
 impl DriverDir {
     /// Makes it, before any device is there.
     pub(crate) fn create(name: &CStr) {
-        // SAFETY: The name is a string. What comes back is good as a parent, even an error.
-        let dir = unsafe { bindings::debugfs_create_dir(name.as_char_ptr(), ptr::null_mut()) };
-        DRIVER.store(dir, Relaxed);
+        // `remove()` makes it a `Dir` again.
+        DRIVER.store(ManuallyDrop::new(Dir::create(name)).0, Relaxed);
     }
 
     /// Removes it, after the last device is gone.
     pub(crate) fn remove() {
-        // SAFETY: Null, an error, or the directory, which nobody uses any more.
-        unsafe { bindings::debugfs_remove(DRIVER.xchg(ptr::null_mut(), Relaxed)) };
+        // INVARIANT: It was that of a `Dir`, and nobody else has it any more.
+        drop(Dir(DRIVER.xchg(ptr::null_mut(), Relaxed)));
     }
 }
 
@@ -41,9 +68,10 @@ impl DriverDir {
 ///
 /// # Invariants
 ///
-/// `dir` is null, an error, or a directory whose files point to `entry`.
+/// The files of the directory point to the entry.
 pub(crate) struct DeviceDir<P: Provider> {
-    dir: *mut bindings::dentry,
+    // Dropped first.
+    _dir: Dir,
     _entry: Option<KBox<Entry<P>>>,
 }
 
@@ -62,25 +90,23 @@ impl<P: Provider> DeviceDir<P> {
         let Ok(entry) = KBox::new(Entry::<P> { data }, GFP_KERNEL) else {
             // INVARIANT: There is no directory.
             return Self {
-                dir: ptr::null_mut(),
+                _dir: Dir(ptr::null_mut()),
                 _entry: None,
             };
         };
-        // SAFETY: The driver's directory is there as long as the driver has a device.
-        let dir =
-            unsafe { bindings::debugfs_create_dir(dev.name().as_char_ptr(), DRIVER.load(Relaxed)) };
+        let dir = Dir::create(dev.name());
         for file in P::DEBUG_FILES {
             // INVARIANT: It points to the entry.
-            create_file(file, dir, &entry);
+            create_file(file, &dir, &entry);
         }
         Self {
-            dir,
+            _dir: dir,
             _entry: Some(entry),
         }
     }
 }
 
-fn create_file<P: Provider>(file: &AnyFile<P>, dir: *mut bindings::dentry, entry: &Entry<P>) {
+fn create_file<P: Provider>(file: &AnyFile<P>, dir: &Dir, entry: &Entry<P>) {
     let entry: *const Entry<P> = entry;
     // SAFETY: The name is a string and lives forever, as the operations do, which are for a file
     // whose inode points to an `Entry<P>`; `dir` is a directory or an error.
@@ -88,18 +114,10 @@ fn create_file<P: Provider>(file: &AnyFile<P>, dir: *mut bindings::dentry, entry
         bindings::debugfs_create_file_full(
             file.name.as_char_ptr(),
             0o400,
-            dir,
+            dir.0,
             entry.cast_mut().cast(),
             ptr::null(),
             file.operations,
         )
     };
-}
-
-impl<P: Provider> Drop for DeviceDir<P> {
-    fn drop(&mut self) {
-        // SAFETY: By the type invariants. No file operation but a release runs afterwards, and that
-        // does not look at the entry.
-        unsafe { bindings::debugfs_remove(self.dir) };
-    }
 }
