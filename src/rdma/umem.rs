@@ -14,7 +14,10 @@ use crate::{
 };
 use core::{
     marker::PhantomData,
-    mem::MaybeUninit,
+    mem::{
+        offset_of,
+        MaybeUninit, //
+    },
     num::NonZeroU64,
     ptr::{
         self,
@@ -22,6 +25,7 @@ use core::{
     }, //
 };
 use kernel::{
+    build_assert::const_assert,
     device,
     error::from_err_ptr,
     prelude::*,
@@ -162,11 +166,12 @@ impl UserMemory<'_> {
         let len = self.len.try_into()?;
         // CAST: The flags are few, and the core itself has them signed.
         let access = self.access.0 as c_int;
-        match self.source {
+        const_assert!(offset_of!(bindings::ib_umem_dmabuf, umem) == 0);
+        let umem = match self.source {
             Source::Address(address) => {
                 // SAFETY: By the type invariants the device is valid and the process is the one
                 // whose memory it is. Without attributes only the address counts.
-                let umem = unsafe {
+                unsafe {
                     bindings::ib_umem_get_attr_or_va(
                         self.ibdev,
                         ptr::null(),
@@ -175,9 +180,7 @@ impl UserMemory<'_> {
                         len,
                         access,
                     )
-                };
-                // SAFETY: The result is ours.
-                unsafe { Umem::from_raw(umem) }?.ok_or(EINVAL)
+                }
             }
             Source::DmaBuf { fd, offset } => {
                 let offset = offset.try_into()?;
@@ -186,11 +189,12 @@ impl UserMemory<'_> {
                 let dmabuf = unsafe {
                     bindings::ib_umem_dmabuf_get_pinned(self.ibdev, offset, len, fd, access)
                 };
-                let dmabuf = from_err_ptr(dmabuf)?;
-                // SAFETY: The pointer is valid; the result is ours.
-                unsafe { Umem::from_raw(&raw mut (*dmabuf).umem) }?.ok_or(EINVAL)
+                // CAST: The umem is the first member; an error is one of either.
+                dmabuf.cast()
             }
-        }
+        };
+        // SAFETY: This is what the core returned, and ours.
+        unsafe { Umem::from_raw(umem) }?.ok_or(EINVAL)
     }
 }
 
