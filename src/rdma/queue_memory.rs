@@ -115,12 +115,13 @@ impl QueueMemory {
     pub(crate) fn pages(&self) -> impl Iterator<Item = BorrowedPage<'_>> {
         (0..self.len).step_by(PAGE_SIZE).filter_map(|offset| {
             // SAFETY: `offset` is less than `len`, and by the type invariants the memory is of
-            // that size and from the page allocator.
-            let page = unsafe {
-                bindings::rdma_shim_virt_to_page(self.pages.as_ptr().wrapping_byte_add(offset))
-            };
-            // SAFETY: The page is valid for as long as `self` is.
-            NonNull::new(page).map(|page| unsafe { BorrowedPage::from_raw(page) })
+            // that size and from the page allocator: the address has a page, which is there for as
+            // long as `self` is.
+            unsafe {
+                let address = self.pages.as_ptr().wrapping_byte_add(offset);
+                NonNull::new(bindings::rdma_shim_virt_to_page(address))
+                    .map(|page| BorrowedPage::from_raw(page))
+            }
         })
     }
 }
