@@ -66,6 +66,11 @@ impl Work {
 }
 
 /// What there is to run.
+///
+/// # Invariants
+///
+/// `run` may be called with `data` until the [`Running`] that this was given to was stopped or
+/// dropped.
 #[derive(Clone, Copy)]
 struct Target {
     data: NonNull<c_void>,
@@ -159,7 +164,7 @@ impl Shared {
             return;
         };
         // SAFETY: There was a target, so `Running::stop` has not returned, and it waits for the end of
-        // this function. Until then the call is allowed.
+        // this function. Until then the call is allowed by the invariants of the target.
         let next = unsafe { (target.run)(target.data) };
         if let Some(delay) = next {
             shared.kick_within(delay);
@@ -208,19 +213,16 @@ impl Running {
         deferred: &Deferred<P>,
         data: &P::Data<'_>,
     ) -> Result<Self> {
+        // INVARIANT: The function is for a driver's device of `P`, which the data is, and stays by
+        // the safety requirements.
         let target = Target {
             data: NonNull::from(data).cast(),
             run: deferred.run,
         };
-        // SAFETY: The function is for a driver's device of `P`, which the data is, and stays by the
-        // safety requirements.
-        unsafe { Self::start_target((deferred.work)(data).clone(), target) }
+        Self::start_target((deferred.work)(data).clone(), target)
     }
 
-    /// # Safety
-    ///
-    /// The target's function may be called with its data until the result was stopped or dropped.
-    unsafe fn start_target(work: Work, target: Target) -> Result<Self> {
+    fn start_target(work: Work, target: Target) -> Result<Self> {
         let mut state = work.0.state.lock();
         if state.target.is_some() {
             return Err(EBUSY);
@@ -286,12 +288,12 @@ mod tests {
         }
 
         fn start(&self, work: &Work) -> Result<Running> {
+            // INVARIANT: Each test stops the work before the job goes.
             let target = Target {
                 data: NonNull::from(self).cast(),
                 run: Self::run,
             };
-            // SAFETY: Each test stops the work before the job goes.
-            unsafe { Running::start_target(work.clone(), target) }
+            Running::start_target(work.clone(), target)
         }
 
         /// # Safety
