@@ -81,9 +81,14 @@ pub(super) fn count(max: u32, vectors: u32) -> u32 {
 /// Most entries of an event queue, since CREATE_EQ has 16 bits for their number.
 const MAX_DEPTH: u32 = 1 << 15;
 
-/// The depth that an event queue gets, from the limit that the device tells: a power of two.
+/// The depth that an event queue gets, from the limit that the device tells: a power of two. Where
+/// the limit has low 16 bits, the others say nothing: C makes a queue of so many.
 fn depth(max_depth: u32) -> Option<u16> {
-    let depth = 1u32.checked_shl(max_depth.min(MAX_DEPTH).checked_ilog2()?)?;
+    let limit = match max_depth & u32::from(u16::MAX) {
+        0 => max_depth,
+        low => low,
+    };
+    let depth = 1u32.checked_shl(limit.min(MAX_DEPTH).checked_ilog2()?)?;
     depth.try_into().ok()
 }
 
@@ -369,6 +374,8 @@ mod tests {
             (1, Some(1)),
             (1023, Some(512)),
             (1024, Some(1024)),
+            (1 << 16, Some(1 << 15)),
+            (0x7701_0100, Some(256)),
             (u32::MAX, Some(1 << 15)),
         ] {
             assert_eq!(depth(max), expected);

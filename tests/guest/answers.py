@@ -64,6 +64,16 @@ def doorbell_bar_is_named_by_a_byte(test):
         end.close()
 
 
+def halves_are_kept_that_c_keeps(test):
+    """C makes event queues of a depth of 16 bits, and tells processes of so many inline bytes."""
+    first = test.device.next_seq()
+    with told(test, max_eq_depth=0x7701_0010, inline_buf_size=0x7701_0020):
+        made = [entry for entry in test.device.log(first) if entry["command"] == "create_eq"]
+        assert made and all(entry["depth"] == 16 for entry in made), f"event queues: {made}"
+        with uverbs.Context(test.function.uverbs()) as context:
+            assert context.limits.inline_buf_size == 0x20
+
+
 def limits_are_the_devices_to_judge(test):
     """A device tells no limits of regions and counters, and few capabilities, and has more."""
     with told(test, max_mr_pages=0, device_caps=RDMA_CAPS, max_event_counters=0, event_counter_max_val=0,

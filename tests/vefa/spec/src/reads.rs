@@ -87,6 +87,9 @@ const KNOWN_CAPS: u32 = c::FEATURE_DEVICE_ATTR_DESC_RDMA_READ_MASK
 /// It keeps the number of the doorbell BAR in a byte.
 const DOORBELL_BAR: u16 = 0xff;
 
+/// It makes event queues of a depth of 16 bits, and tells user space of so many inline bytes.
+const LOW_HALF: u32 = 0xffff;
+
 const KNOWN_GROUPS: u32 =
     (1 << c::FATAL_ERROR) | (1 << c::WARNING) | (1 << c::NOTIFICATION) | (1 << c::KEEP_ALIVE);
 
@@ -167,7 +170,7 @@ reads! {
         "max_link_speed_gbps",
     }
     "efa_com_cmd.c" "efa_com_get_device_attr" QueueAttr1::LAYOUT {
-        "max_qp", "max_sq_depth", "inline_buf_size", "max_rq_depth", "max_cq", "max_cq_depth",
+        "max_qp", "max_sq_depth", "inline_buf_size" & LOW_HALF, "max_rq_depth", "max_cq", "max_cq_depth",
         "sub_cqs_per_cq", "min_sq_depth", "max_wr_send_sges", "max_wr_recv_sges", "max_mr",
         "max_mr_pages", "max_pd", "max_ah", "max_llq_size", "max_wr_rdma_sges", "max_tx_batch",
     }
@@ -175,7 +178,9 @@ reads! {
         "inline_buf_size_ex", "supported_event_counter_qp_events" & KNOWN_COUNTER_EVENTS,
         "max_event_counters", "event_counter_max_val",
     }
-    "efa_com_cmd.c" "efa_com_get_device_attr" EventQueueAttr::LAYOUT { "max_eq", "max_eq_depth" }
+    "efa_com_cmd.c" "efa_com_get_device_attr" EventQueueAttr::LAYOUT {
+        "max_eq", "max_eq_depth" & LOW_HALF,
+    }
     "efa_com_cmd.c" "efa_com_get_device_attr" NetworkAttr::LAYOUT { "addr", "mtu" }
     "efa_com_cmd.c" "efa_com_set_aenq_config" AenqConfig::LAYOUT {
         "supported_groups" & KNOWN_GROUPS,
