@@ -207,6 +207,27 @@ def refused_reset_harms_nobody(test):
     Endpoint(test.function).close()
 
 
+def timed_out_creation_keeps_its_memory(test):
+    """The device makes a completion queue and does not say so: nobody else gets the ring, which it knows, until
+    it was reset, and then it is free."""
+    context = uverbs.Context(test.function.uverbs())
+    test.device.fault("create_cq", "hold")
+    error = error_of(lambda: context.create_cq(128))
+    assert error == errno.ETIME, f"a completion that does not come: errno {error}"
+    known = {what: digest for what, digest in test.device.reach().items() if what[0] == "cq"}
+    assert known, "the device made no completion queue"
+    flood = Flood()
+    assert not (changed := changes(known, test.device.reach())), f"given to others: {changed}"
+    context.close()
+    assert not (changed := changes(known, test.device.reach())), f"given to others by its end: {changed}"
+    test.device.clear_faults()
+    test.function.unbind()
+    assert not (pieces := flood.changed()), f"{pieces} pieces of memory of others were written to"
+    assert not test.log.matching("is lost"), "memory was not freed by the reset"
+    test.function.bind()
+    Endpoint(test.function).close()
+
+
 def lose_objects(test):
     """A process ends whose objects the device does not take back; one completion is under way."""
     for command in ("destroy_qp", "destroy_cq", "dereg_mr"):
