@@ -92,7 +92,9 @@ pub(super) fn modify(dev: &Device<'_>, qp: &Qp, change: &QpChange, udata: &Udata
 /// process believes to be destroyed.
 pub(super) fn reset(dev: &Device<'_>, qp: &Qp) {
     let mut state = qp.variable.state.lock();
-    if *state == QpState::Reset || !dev.is_current(qp.generation) {
+    // A closed device is asked nothing: its reset ends all.
+    let can_be = dev.admin.is_open() && dev.is_current(qp.generation);
+    if *state == QpState::Reset || !can_be {
         return;
     }
     let handle = qp.handle;
@@ -104,6 +106,8 @@ pub(super) fn reset(dev: &Device<'_>, qp: &Qp) {
     };
     match reset {
         Ok(()) => *state = QpState::Reset,
+        // Closed meanwhile.
+        Err(ENODEV) => {}
         Err(error) => ratelimited!(dev_warn!(
             dev.pdev,
             "destroy_qp: QP {} works on until its send ring is unmapped: not reset ({error:?})\n",
