@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 use kernel::{
-    device::Core,
     fmt,
     pci,
     prelude::*, //
@@ -25,6 +24,7 @@ use rdma::{
         PortState, //
     },
     device::Identity,
+    pci::Early,
     pci_driver::{
         Adapter,
         Driver, //
@@ -51,7 +51,7 @@ impl Driver for Floor {
 
     const ID_TABLE: pci::IdTable<Self::IdInfo> = &PCI_TABLE;
 
-    fn probe<'bound>(_pdev: &'bound pci::Device<Core<'_>>) -> Result<Pin<KBox<()>>> {
+    fn probe<'bound>(_early: Early<'bound, '_>) -> Result<Pin<KBox<()>>> {
         Ok(KBox::pin((), GFP_KERNEL)?)
     }
 
@@ -149,7 +149,7 @@ impl Provider for Floor {
         Ok(())
     }
 
-    fn destroy_ah(_dev: &(), _ah: ()) {}
+    fn destroy_ah(_dev: &(), _pd: &(), _ah: ()) {}
 
     fn read_device_counters(_dev: &(), _values: &mut [u64]) -> Result {
         Ok(())

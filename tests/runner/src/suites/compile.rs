@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! `compile.`: what a driver may write, and what the compiler refuses. Each file of tests/compile is
 //! a driver crate of its own; its first comment after the licence says `compiles`, or with which
-//! error it does not. It is compiled as the driver is, against the crate rdma of the module in use.
+//! error it does not. The drivers that `make bench` measures have to compile, too. All are compiled as
+//! the driver is, against the crate rdma of the module in use.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,8 +16,23 @@ use super::Context;
 use crate::env::Env;
 use crate::process;
 use crate::report::Status;
+use crate::stage::copy_tree;
 
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// The drivers of `make bench`, and what of the tree is put beside each.
+const BENCH: [(&str, &str, &[&str]); 2] = [
+    (
+        "compile.bench_floor",
+        "tests/bench/floor/floor_main.rs",
+        &[],
+    ),
+    (
+        "compile.bench_cache",
+        "tests/bench/cache_rust/cache_main.rs",
+        &["src/ah_cache.rs", "src/ah_cache"],
+    ),
+];
 
 /// What kbuild keeps of how it made the driver's object.
 const SAVED: &str = "src/.efa_main.o.cmd";
@@ -30,21 +46,47 @@ pub fn plan(context: &Context) -> Result<Vec<(String, PathBuf)>> {
             found.push((format!("compile.{stem}"), path));
         }
     }
-    found.retain(|(name, _)| context.selects(name));
     found.sort();
+    let bench = BENCH.map(|(name, source, _)| (name.into(), source.into()));
+    found.extend(bench);
+    found.retain(|(name, _)| context.selects(name));
     Ok(found)
 }
 
 pub fn run(context: &mut Context, files: &[(String, PathBuf)]) {
     for (name, path) in files {
         let env = &context.env;
-        context.report.time(name, || compile(env, path));
+        let bench = BENCH.iter().find(|(bench, ..)| bench == name);
+        context.report.time(name, || match bench {
+            Some((_, source, beside)) => compile(env, &stage(env, source, beside)?, None),
+            None => {
+                let text = fs::read_to_string(path)?;
+                compile(env, path, expected(&text)?)
+            }
+        });
     }
 }
 
-fn compile(env: &Env, source: &Path) -> Result<Status> {
-    let text = fs::read_to_string(source)?;
-    let expected = expected(&text)?;
+/// Puts a driver of `make bench` where what it needs of the tree is beside it.
+fn stage(env: &Env, source: &str, beside: &[&str]) -> Result<PathBuf> {
+    let directory = env.tree.join("build/compile/stage");
+    fs::create_dir_all(&directory)?;
+    let copy = |path: &str| -> Result<PathBuf> {
+        let from = env.tree.join(path);
+        let to = directory.join(from.file_name().context("no name")?);
+        match from.is_dir() {
+            true => copy_tree(&from, &to)?,
+            false => fs::copy(&from, &to).map(drop)?,
+        }
+        Ok(to)
+    };
+    for path in beside {
+        copy(path)?;
+    }
+    copy(source)
+}
+
+fn compile(env: &Env, source: &Path, expected: Option<&str>) -> Result<Status> {
     let objects = env.kernel.efa_module.parent().context("no directory")?;
     let saved = fs::read_to_string(objects.join(SAVED))?;
     let output = env.tree.join("build/compile");
