@@ -31,7 +31,7 @@ refuse_prefix() {
 
 # check_prefix SIZE: refuses a T that no suite's name fits, before anything is built.
 check_prefix() {
-    local suite suites=(lint vefa layout protocol runner setup kunit stock) wanted=${T:-}
+    local suite suites=(lint vefa layout protocol runner setup compile kunit stock) wanted=${T:-}
     [ "$1" != full ] || suites+=(mutation rdma-core-13)
     # Only what runs in a guest, once on each of these machines; T may name one of them.
     [ "$1" != debug ] || { suites=(kunit) wanted=${wanted#cpus[24].} wanted=${wanted#iommu.}; }
