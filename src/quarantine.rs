@@ -114,13 +114,22 @@ impl<T> Drop for Stack<T> {
     }
 }
 
-/// The objects that wait, in two stacks that take turns: those not tried yet, and those tried.
+/// The objects that wait, in stacks that take turns: those not tried yet, those tried, and those tried
+/// in the run that goes on, or went on last.
 struct Waiting<T> {
     untried: Stack<T>,
     tried: Stack<T>,
+    this_run: Stack<T>,
 }
 
 impl<T> Waiting<T> {
+    fn begin_run(&mut self) {
+        while let Some(node) = self.this_run.pop() {
+            self.tried.push(node);
+        }
+    }
+
+    /// The next one that was not tried in this run.
     fn next(&mut self) -> Option<KBox<Node<T>>> {
         if self.untried.0.is_none() {
             self.untried = Stack(self.tried.0.take());
@@ -129,7 +138,9 @@ impl<T> Waiting<T> {
     }
 
     fn objects(&self) -> impl Iterator<Item = &T> {
-        Iterator::chain(self.untried.objects(), self.tried.objects())
+        [&self.untried, &self.tried, &self.this_run]
+            .into_iter()
+            .flat_map(Stack::objects)
     }
 }
 
@@ -148,6 +159,7 @@ impl<T> Quarantine<T> {
         let waiting = Waiting {
             untried: Stack(None),
             tried: Stack(None),
+            this_run: Stack(None),
         };
         pin_init!(Self {
             waiting <- new_mutex!(waiting, "efa_quarantine"),
@@ -169,10 +181,14 @@ impl<T> Quarantine<T> {
             return None;
         }
         let mut waiting = self.waiting.lock();
-        let mut node = match waiting.untried.take(&is_it) {
-            Some(node) => node,
-            None => waiting.tried.take(&is_it)?,
-        };
+        let Waiting {
+            untried,
+            tried,
+            this_run,
+        } = &mut *waiting;
+        let mut node = [untried, tried, this_run]
+            .into_iter()
+            .find_map(|stack| stack.take(&is_it))?;
         self.len.fetch_sub(1, Relaxed);
         let object = node.object.take()?;
         Some((Slot(node), object))
@@ -193,6 +209,7 @@ impl<T> Quarantine<T> {
     pub(crate) fn retry(&self, mut give_back: impl FnMut(&T) -> Attempt) -> Outcome {
         let start = Instant::<Monotonic>::now();
         let (mut tries, mut refused) = (0, false);
+        self.waiting.lock().begin_run();
         for _ in 0..self.len.load(Relaxed) {
             if tries == TRIES_PER_RUN || start.elapsed() >= RUN_TIME || refused {
                 break;
@@ -206,7 +223,7 @@ impl<T> Quarantine<T> {
                 drop(node);
                 self.len.fetch_sub(1, Relaxed);
             } else {
-                self.waiting.lock().tried.push(node);
+                self.waiting.lock().this_run.push(node);
             }
             match attempt {
                 Attempt::Done | Attempt::Partly => tries += 1,
@@ -342,6 +359,23 @@ mod tests {
         assert_eq!(tries, 4);
         assert!(quarantine.take(|object| **object != 2).is_none());
         assert!(holds(&quarantine, 2));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_in_use_takes_nobodys_turn() -> Result {
+        let quarantine = quarantine_of(&[1, 2])?;
+        for _ in 0..5 {
+            let mut asked = 0;
+            let outcome = quarantine.retry(|object| match **object {
+                1 => Attempt::InUse,
+                _ => {
+                    asked += 1;
+                    Attempt::Refused
+                }
+            });
+            assert_eq!((asked, outcome), (1, Outcome::Stuck));
+        }
         Ok(())
     }
 
