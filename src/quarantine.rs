@@ -114,22 +114,22 @@ impl<T> Drop for Stack<T> {
     }
 }
 
-/// The objects that wait, in stacks that take turns: those not tried yet, those tried, and those tried
-/// in the run that goes on, or went on last.
+/// The objects that wait, in two stacks that take turns: those not tried yet, and those tried. Those that
+/// were in use are looked at first in each run, which costs no command: what became free must not
+/// wait behind all that the device refuses.
 struct Waiting<T> {
     untried: Stack<T>,
     tried: Stack<T>,
-    this_run: Stack<T>,
+    in_use: Stack<T>,
 }
 
 impl<T> Waiting<T> {
     fn begin_run(&mut self) {
-        while let Some(node) = self.this_run.pop() {
-            self.tried.push(node);
+        while let Some(node) = self.in_use.pop() {
+            self.untried.push(node);
         }
     }
 
-    /// The next one that was not tried in this run.
     fn next(&mut self) -> Option<KBox<Node<T>>> {
         if self.untried.0.is_none() {
             self.untried = Stack(self.tried.0.take());
@@ -138,7 +138,7 @@ impl<T> Waiting<T> {
     }
 
     fn objects(&self) -> impl Iterator<Item = &T> {
-        [&self.untried, &self.tried, &self.this_run]
+        [&self.untried, &self.tried, &self.in_use]
             .into_iter()
             .flat_map(Stack::objects)
     }
@@ -159,7 +159,7 @@ impl<T> Quarantine<T> {
         let waiting = Waiting {
             untried: Stack(None),
             tried: Stack(None),
-            this_run: Stack(None),
+            in_use: Stack(None),
         };
         pin_init!(Self {
             waiting <- new_mutex!(waiting, "efa_quarantine"),
@@ -184,9 +184,9 @@ impl<T> Quarantine<T> {
         let Waiting {
             untried,
             tried,
-            this_run,
+            in_use,
         } = &mut *waiting;
-        let mut node = [untried, tried, this_run]
+        let mut node = [untried, tried, in_use]
             .into_iter()
             .find_map(|stack| stack.take(&is_it))?;
         self.len.fetch_sub(1, Relaxed);
@@ -218,17 +218,22 @@ impl<T> Quarantine<T> {
                 break;
             };
             let attempt = node.object.as_ref().map_or(Attempt::Done, &mut give_back);
-            if attempt == Attempt::Done {
-                // The object goes first: what it was made from can be given back once it is gone.
-                drop(node);
-                self.len.fetch_sub(1, Relaxed);
-            } else {
-                self.waiting.lock().this_run.push(node);
-            }
             match attempt {
-                Attempt::Done | Attempt::Partly => tries += 1,
-                Attempt::InUse => {}
-                Attempt::Refused => refused = true,
+                Attempt::Done => {
+                    // The object goes first: what it was made from can be given back once it is gone.
+                    drop(node);
+                    self.len.fetch_sub(1, Relaxed);
+                    tries += 1;
+                }
+                Attempt::Partly => {
+                    self.waiting.lock().tried.push(node);
+                    tries += 1;
+                }
+                Attempt::InUse => self.waiting.lock().in_use.push(node),
+                Attempt::Refused => {
+                    self.waiting.lock().tried.push(node);
+                    refused = true;
+                }
             }
         }
         match (tries > 0, refused) {
@@ -375,6 +380,27 @@ mod tests {
                 }
             });
             assert_eq!((asked, outcome), (1, Outcome::Stuck));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_became_free_does_not_wait_behind_what_is_refused() -> Result {
+        let quarantine = quarantine_of(&[1, 2, 3, 4, 5])?;
+        let mut is_free = false;
+        let mut gone = false;
+        for run in 0..8 {
+            // After a run that has looked at it for sure.
+            is_free |= run == 6;
+            quarantine.retry(|object| match **object {
+                3 if is_free => {
+                    gone = true;
+                    Attempt::Done
+                }
+                3 => Attempt::InUse,
+                _ => Attempt::Refused,
+            });
+            assert_eq!(gone, run >= 6);
         }
         Ok(())
     }
