@@ -56,11 +56,6 @@ impl Users {
     pub(crate) fn any(&self) -> bool {
         self.0.all.load(Acquire) != 0
     }
-
-    /// How many users are only there because a process can still reach them.
-    pub(crate) fn lingering(&self) -> usize {
-        self.0.lingering.load(Relaxed)
-    }
 }
 
 /// One use of an object of the device.
@@ -72,9 +67,20 @@ pub(crate) struct Use {
 impl Use {
     /// Notes that the user is only there because a process can still reach it.
     pub(crate) fn linger(&self) {
-        if !self.lingers.xchg(true, Relaxed) {
-            self.counts.lingering.add(1, Relaxed);
+        self.try_linger(usize::MAX);
+    }
+
+    /// The same, unless `limit` users of the object linger already. Says whether it does now.
+    pub(crate) fn try_linger(&self, limit: usize) -> bool {
+        if self.lingers.xchg(true, Relaxed) {
+            return true;
         }
+        if self.counts.lingering.fetch_add(1, Relaxed) < limit {
+            return true;
+        }
+        self.counts.lingering.fetch_sub(1, Relaxed);
+        self.lingers.store(false, Relaxed);
+        false
     }
 }
 
@@ -112,12 +118,24 @@ mod tests {
         let second = users.add();
         first.linger();
         first.linger();
-        assert_eq!(users.lingering(), 1);
+        let lingering = |users: &Users| users.0.lingering.load(Relaxed);
+        assert_eq!(lingering(&users), 1);
         drop(second);
-        assert_eq!(users.lingering(), 1);
+        assert_eq!(lingering(&users), 1);
         drop(first);
-        assert_eq!(users.lingering(), 0);
+        assert_eq!(lingering(&users), 0);
         assert!(!users.any());
+        Ok(())
+    }
+
+    #[test]
+    fn only_so_many_users_linger() -> Result {
+        let users = Users::new()?;
+        let (first, second) = (users.add(), users.add());
+        assert!(first.try_linger(1) && first.try_linger(1));
+        assert!(!second.try_linger(1));
+        drop(first);
+        assert!(second.try_linger(1));
         Ok(())
     }
 }

@@ -405,7 +405,8 @@ impl Request<'_> {
                 // SAFETY: By the type invariants this is the callback. By those of the entry the
                 // pages are in a memory BAR of the user context's device, and none by which
                 // interrupts are set up; this way of mapping revokes them when that device goes
-                // away. The function takes a reference to the entry of its own.
+                // away, but for what the core loses count of (Documentation/architecture.md). The
+                // function takes a reference to the entry of its own.
                 to_result(unsafe {
                     bindings::rdma_user_mmap_io(
                         self.ucontext,

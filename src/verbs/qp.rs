@@ -44,6 +44,7 @@ use rdma::{
         QpStatus, //
     },
     queue_memory::QueueMemory,
+    ratelimited,
     udata::Udata, //
 };
 
@@ -113,6 +114,30 @@ impl Qp {
     }
 }
 
+/// So many queue pairs a user context may hold back. Libraries hold none, and what a cgroup may have
+/// of the device does not count them.
+const MAX_LINGERING: usize = 8;
+
+impl Qp {
+    /// Checks that it can be held back, if it has to be since its process can reach its send ring.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY`: its context holds back as many as it may. The process has to unmap some.
+    fn may_linger(&self, dev: &Device<'_>) -> Result {
+        if !self.is_in_use() || self.made_from.ucontext.try_linger(MAX_LINGERING) {
+            return Ok(());
+        }
+        ratelimited!(dev_warn!(
+            dev.pdev,
+            "destroy_qp: QP {}: its send ring is mapped, and {MAX_LINGERING} destroyed QPs of this \
+             context wait until theirs are unmapped: unmap some\n",
+            self.number
+        ));
+        Err(EBUSY)
+    }
+}
+
 impl Object for Qp {
     fn name(&self) -> Name {
         Name {
@@ -166,6 +191,7 @@ impl QueuePairs for Efa {
     }
 
     fn destroy_qp(dev: &Device<'_>, qp: &Returnable<Qp>) -> Result {
+        qp.may_linger(dev)?;
         qp.destroy(dev)
     }
 

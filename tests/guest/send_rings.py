@@ -90,24 +90,29 @@ def lingering_queue_pair_works_no_more(test):
 
 
 def few_queue_pairs_linger(test):
-    """A context holds back eight queue pairs at most."""
+    """A context holds back eight queue pairs at most, however many it had mapped. The next one is not destroyed
+    until its ring is unmapped."""
     before = test.device.objects()["qp"]
     end = Endpoint(test.function)
-    kept = []
-    for _ in range(8):
-        kept.append(send_ring(end.qp))
-        end.qp.destroy()
-        expect_lingering(test, {"qp": before}, len(kept))
-        if len(kept) < 8:
-            end.qp = end.pd.create_qp(end.cq)
-    error = error_of(lambda: end.pd.create_qp(end.cq))
-    assert error == errno.ENOMEM, f"with eight queue pairs held back: errno {error}"
-    assert test.log.matching("send rings"), "the log does not say why"
-    # Others have theirs.
+    ends = [end.qp] + [end.pd.create_qp(end.cq) for _ in range(9)]
+    kept = [send_ring(qp) for qp in ends]
+    end.qp.unmap()
+    for qp in ends[:8]:
+        qp.destroy()
+    expect_lingering(test, {"qp": before}, len(ends))
+    for qp in ends[8:]:
+        error = error_of(qp.destroy)
+        assert error == errno.EBUSY, f"with eight queue pairs held back: errno {error}"
+    assert test.log.matching("unmap some"), "the log does not say why"
+    # Others have theirs, and there can be new ones.
     Endpoint(test.function).close()
-    kept.pop().close()
-    wait_for_qps(test, before + 7)
     end.pd.create_qp(end.cq).destroy()
+    kept.pop().close()
+    ends.pop().destroy()
+    wait_for_qps(test, before + 9)
+    kept.pop(0).close()
+    wait_for_qps(test, before + 8)
+    ends.pop().destroy()
     for mapping in kept:
         mapping.close()
     wait_for_qps(test, before)

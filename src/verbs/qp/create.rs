@@ -25,8 +25,7 @@ use crate::{
         refused::{
             Returnable,
             Room, //
-        },
-        ucontext::UContext, //
+        }, //
     }, //
 };
 use core::mem::offset_of;
@@ -51,10 +50,6 @@ use rdma::{
 };
 use zerocopy::FromZeros;
 
-/// So many queue pairs a user context may hold back. Libraries hold none, and what a cgroup may have
-/// of the device does not count them.
-const MAX_LINGERING: usize = 8;
-
 /// The smallest descriptor of a send, in bytes.
 const MIN_SEND_DESC_SIZE: u32 = 64;
 
@@ -68,8 +63,7 @@ const RECV_DESC_SIZE: u32 = 16;
 /// - `EOPNOTSUPP`: a type, flag or part of the request that EFA or this device does not have.
 /// - `EINVAL`: the request is too short, or has reserved bytes that are not 0; sizes are above the
 ///   device's, or the rings too small for them; or the device refuses it, the service level perhaps.
-/// - `ENOMEM`: no memory, or the device has no queue pair left, or too many destroyed ones of this
-///   context are still mapped.
+/// - `ENOMEM`: no memory, or the device has no queue pair left.
 /// - `EFAULT`: the request cannot be read or the response not written. The queue pair is given back.
 /// - `EIO`: the device told something impossible, or was reset since what the queue pair is made
 ///   from was created.
@@ -90,7 +84,6 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
     for generation in made_from {
         dev.expect_current(generation)?;
     }
-    check_lingering(dev, new.ucontext)?;
 
     let ring = request.receive_ring(dev)?;
     let variable = Arc::pin_init(Variable::new(dev), GFP_KERNEL_ACCOUNT)?;
@@ -129,24 +122,6 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
         return Err(error);
     }
     Ok(qp)
-}
-
-/// Checks that a user context does not hold back too many queue pairs.
-///
-/// # Errors
-///
-/// `ENOMEM`: it does.
-fn check_lingering(dev: &Device<'_>, ucontext: &UContext) -> Result {
-    let lingering = ucontext.users.lingering();
-    if lingering < MAX_LINGERING {
-        return Ok(());
-    }
-    ratelimited!(dev_warn!(
-        dev.pdev,
-        "create_qp: {lingering} destroyed QPs of this context wait until the process unmaps their \
-         send rings\n"
-    ));
-    Err(ENOMEM)
 }
 
 /// A request that was checked.
