@@ -370,7 +370,8 @@ mod tests {
         let running = job.start(&work)?;
         assert_eq!(job.runs(0), 0);
         assert!(job.start(&work).is_err_and(|error| error == EBUSY));
-        job.duration.store(100, Relaxed);
+        // So long that it cannot be over by itself when it is stopped, on a busy host either.
+        job.duration.store(2000, Relaxed);
         job.again.store(u32::MAX, Relaxed);
         work.kick();
         assert_eq!(job.runs(1), 1);
