@@ -62,7 +62,9 @@ bool rdma_shim_pci_is_memory(struct pci_dev *pdev, u32 bar);
 unsigned int rdma_shim_num_online_cpus(void);
 
 /* Memory that a device and a process share. */
-void *rdma_shim_alloc_pages_exact(size_t size);
+void *rdma_shim_alloc_pages_exact(size_t size, bool below_4_gib);
+bool rdma_shim_dma_bounces(struct device *dev);
+bool rdma_shim_dma_is_coherent(struct device *dev);
 struct page *rdma_shim_virt_to_page(const void *addr);
 int rdma_shim_dma_mapping_error(struct device *dev, dma_addr_t addr);
 pgprot_t rdma_shim_vma_noncached(const struct vm_area_struct *vma);

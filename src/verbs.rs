@@ -6,6 +6,7 @@ pub(crate) mod ah;
 pub(crate) mod comp_cntr;
 pub(crate) mod cq;
 pub(crate) mod device;
+mod memory;
 mod mmap;
 pub(crate) mod mr;
 pub(crate) mod pd;

@@ -5,6 +5,10 @@
 use crate::{
     bindings,
     mmap::Mappings,
+    reach::{
+        NotShared,
+        Reach, //
+    },
     udata::Udata,
     umem::Umem, //
 };
@@ -80,17 +84,20 @@ impl<'a> NewCq<'a> {
     ///
     /// - `EINVAL`: it is too small, or named in more than one way.
     /// - Else as [`UserMemory::pin`](crate::umem::UserMemory::pin).
-    pub fn user_memory(&self, len: usize) -> Result<Option<Umem>> {
+    pub fn user_memory(&self, len: usize) -> Result<Option<Umem>, NotShared> {
         // SAFETY: Queue and attributes are those of the running call, and the core set the device,
         // which is registered, since it is called, before it. The result is ours.
         unsafe {
-            Umem::from_raw(bindings::ib_umem_get_cq_buf(
-                (*self.raw.as_ptr()).device,
+            let device = (*self.raw.as_ptr()).device;
+            let reach = Reach::of_raw((*device).dma_device)?;
+            let raw = bindings::ib_umem_get_cq_buf(
+                device,
                 self.attrs.as_ptr(),
                 len,
                 // CAST: A single bit.
                 bindings::ib_access_flags_IB_ACCESS_LOCAL_WRITE as c_int,
-            ))
+            );
+            Umem::from_raw(raw, reach)
         }
     }
 

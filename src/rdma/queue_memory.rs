@@ -4,7 +4,8 @@
 //!
 //! The kernel crate's `Coherent` cannot be mapped into a process. Here whole pages are mapped for
 //! DMA once, and stay coherent without being synchronised: where the machine cannot do that
-//! (bounce buffers, caches that do not snoop), the allocation fails instead.
+//! (bounce buffers, caches that do not snoop), the allocation fails instead. They are where the
+//! device reaches them.
 
 use crate::{
     bindings,
@@ -12,7 +13,11 @@ use crate::{
         Disclosure,
         HasDmaAddress, //
     },
-    pci::dev_as_raw, //
+    pci::dev_as_raw,
+    reach::{
+        NotShared,
+        Reach, //
+    }, //
 };
 use core::ptr::NonNull;
 use kernel::{
@@ -33,6 +38,57 @@ use kernel::{
 /// The memory must be coherent: neither device nor process say when they look at it.
 const DMA_ATTRS: c_ulong = bindings::DMA_ATTR_REQUIRE_COHERENT as c_ulong;
 
+/// Where memory may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Zone {
+    Any,
+    /// In reach of each device.
+    Below4Gib,
+}
+
+/// Zeroed pages that follow each other.
+///
+/// # Invariants
+///
+/// `start` is that of `len` bytes from `alloc_pages_exact()`; `len` is a multiple of the page size
+/// and not 0.
+struct Pages {
+    start: NonNull<c_void>,
+    len: usize,
+}
+
+impl Pages {
+    fn new(len: usize, zone: Zone) -> Result<Self> {
+        let len = page_align(len).filter(|len| *len != 0).ok_or(EINVAL)?;
+        // SAFETY: The function can always be called; it may sleep, as callers of this one may.
+        let start = unsafe { bindings::rdma_shim_alloc_pages_exact(len, zone == Zone::Below4Gib) };
+        let start = NonNull::new(start).ok_or(ENOMEM)?;
+        // INVARIANT: Allocated just now.
+        Ok(Self { start, len })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = BorrowedPage<'_>> {
+        (0..self.len).step_by(PAGE_SIZE).filter_map(|offset| {
+            // SAFETY: `offset` is less than `len`, and by the type invariants the memory is of
+            // that size and from the page allocator: the address has a page, which is there for as
+            // long as `self` is.
+            unsafe {
+                let address = self.start.as_ptr().wrapping_byte_add(offset);
+                NonNull::new(bindings::rdma_shim_virt_to_page(address))
+                    .map(|page| BorrowedPage::from_raw(page))
+            }
+        })
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariants the memory is allocated so. A process that has pages
+        // mapped holds references to them.
+        unsafe { bindings::free_pages_exact(self.start.as_ptr(), self.len) };
+    }
+}
+
 /// Zeroed pages, contiguous for the device, that it reads or writes by DMA.
 ///
 /// They are charged to the memory cgroup of the process that asks for them. Where there is no memory,
@@ -43,13 +99,10 @@ const DMA_ATTRS: c_ulong = bindings::DMA_ATTR_REQUIRE_COHERENT as c_ulong;
 ///
 /// # Invariants
 ///
-/// - `pages` are `len` bytes from `alloc_pages_exact()`, `len` is a multiple of the page size and
-///   not 0.
-/// - They are mapped for `dev` at `dma_address`, in `direction`.
+/// `pages` are mapped for `dev` at `dma_address`, in `direction`.
 pub struct QueueMemory {
     dev: ARef<device::Device>,
-    pages: NonNull<c_void>,
-    len: usize,
+    pages: Pages,
     dma_address: u64,
     direction: DataDirection,
 }
@@ -67,62 +120,69 @@ impl QueueMemory {
     /// # Errors
     ///
     /// - `EINVAL`: `len` is 0 or absurd.
-    /// - `ENOMEM`: there is no contiguous memory of this size, or it cannot be shared with the
-    ///   device coherently.
-    pub fn new(dev: &device::Device<Bound>, len: usize, direction: DataDirection) -> Result<Self> {
-        let len = page_align(len).filter(|len| *len != 0).ok_or(EINVAL)?;
-        // SAFETY: The function can always be called; it may sleep, as callers of this one may.
-        let pages = unsafe { bindings::rdma_shim_alloc_pages_exact(len) };
-        let pages = NonNull::new(pages).ok_or(ENOMEM)?;
+    /// - `ENOMEM`: there is no contiguous memory of this size, or no room in the IOMMU.
+    /// - What else [`NotShared`] says: the machine has no memory that it can share with the device.
+    pub fn new(
+        dev: &device::Device<Bound>,
+        len: usize,
+        direction: DataDirection,
+    ) -> Result<Self, NotShared> {
+        let reach = Reach::of(dev)?;
+        match Self::in_zone(dev, reach, len, direction, Zone::Any) {
+            Err(NotShared::OutOfReach { .. }) => {
+                Self::in_zone(dev, reach, len, direction, Zone::Below4Gib)
+            }
+            other => other,
+        }
+    }
 
+    fn in_zone(
+        dev: &device::Device<Bound>,
+        reach: Reach,
+        len: usize,
+        direction: DataDirection,
+        zone: Zone,
+    ) -> Result<Self, NotShared> {
+        let pages = Pages::new(len, zone)?;
         let raw = dev_as_raw(dev);
         // SAFETY: The device is bound and does DMA; the memory is `len` bytes of kernel memory
-        // that was allocated just now.
-        let dma_address = unsafe {
-            bindings::dma_map_page_attrs(
+        // that was allocated just now. The address is what mapping returned.
+        let (dma_address, error) = unsafe {
+            let dma_address = bindings::dma_map_page_attrs(
                 raw,
-                bindings::rdma_shim_virt_to_page(pages.as_ptr()),
+                bindings::rdma_shim_virt_to_page(pages.start.as_ptr()),
                 0,
-                len,
+                pages.len,
                 direction.into(),
                 DMA_ATTRS,
-            )
+            );
+            let error = bindings::rdma_shim_dma_mapping_error(raw, dma_address);
+            (dma_address, error)
         };
-        // SAFETY: The device is valid; the address is what mapping returned.
-        if unsafe { bindings::rdma_shim_dma_mapping_error(raw, dma_address) } != 0 {
-            // SAFETY: Allocated above with this length, and not used by anybody.
-            unsafe { bindings::free_pages_exact(pages.as_ptr(), len) };
-            return Err(ENOMEM);
+        if error != 0 {
+            return Err(ENOMEM.into());
         }
-
-        // INVARIANT: Allocated and mapped just now.
-        Ok(Self {
+        // INVARIANT: Mapped just now.
+        let memory = Self {
             dev: dev.into(),
             pages,
-            len,
             dma_address,
             direction,
-        })
+        };
+        // CAST: `usize` has at most 64 bits.
+        reach.check(dma_address, memory.len() as u64)?;
+        Ok(memory)
     }
 
     /// Its size in bytes: whole pages, at least one.
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
-        self.len
+        self.pages.len
     }
 
     /// The pages in order.
     pub(crate) fn pages(&self) -> impl Iterator<Item = BorrowedPage<'_>> {
-        (0..self.len).step_by(PAGE_SIZE).filter_map(|offset| {
-            // SAFETY: `offset` is less than `len`, and by the type invariants the memory is of
-            // that size and from the page allocator: the address has a page, which is there for as
-            // long as `self` is.
-            unsafe {
-                let address = self.pages.as_ptr().wrapping_byte_add(offset);
-                NonNull::new(bindings::rdma_shim_virt_to_page(address))
-                    .map(|page| BorrowedPage::from_raw(page))
-            }
-        })
+        self.pages.iter()
     }
 }
 
@@ -134,18 +194,16 @@ impl HasDmaAddress for QueueMemory {
 
 impl Drop for QueueMemory {
     fn drop(&mut self) {
-        // SAFETY: By the type invariants the memory is mapped and allocated so. The device does
-        // not use it: it was never lent, or `Lent` dropped it after a proof. A process that has
-        // pages mapped holds references to them.
+        // SAFETY: By the type invariants the memory is mapped so. The device does not use it: it
+        // was never lent, or `Lent` dropped it after a proof.
         unsafe {
             bindings::dma_unmap_page_attrs(
                 dev_as_raw(&self.dev),
                 self.dma_address,
-                self.len,
+                self.pages.len,
                 self.direction.into(),
                 DMA_ATTRS,
             );
-            bindings::free_pages_exact(self.pages.as_ptr(), self.len);
         }
     }
 }

@@ -31,6 +31,7 @@ pub mod provider;
 pub mod qp;
 pub mod queue_memory;
 pub mod ratelimit;
+pub mod reach;
 pub mod rhashtable;
 pub mod stats;
 pub mod sync;

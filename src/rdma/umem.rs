@@ -10,6 +10,10 @@ use crate::{
         Disclosure,
         HasDmaAddress,
         Lent, //
+    },
+    reach::{
+        NotShared,
+        Reach, //
     }, //
 };
 use core::{
@@ -29,6 +33,7 @@ use kernel::{
     device,
     error::from_err_ptr,
     prelude::*,
+    scatterlist::SGTable,
     sync::aref::ARef, //
 };
 
@@ -162,39 +167,36 @@ impl UserMemory<'_> {
     /// - `EBADF`: there is no such file descriptor. `EINVAL`: it is not a dmabuf.
     /// - `EPERM`, `ENOMEM`: the process may not lock (so much) memory, or there is none.
     /// - `EOPNOTSUPP`: memory of this kind cannot be pinned.
-    pub fn pin(&self) -> Result<Umem> {
-        let len = self.len.try_into()?;
+    /// - What else [`NotShared`] says.
+    pub fn pin(&self) -> Result<Umem, NotShared> {
+        let len = self.len.try_into().map_err(Error::from)?;
         // CAST: The flags are few, and the core itself has them signed.
         let access = self.access.0 as c_int;
         const_assert!(offset_of!(bindings::ib_umem_dmabuf, umem) == 0);
-        let umem = match self.source {
-            Source::Address(address) => {
-                // SAFETY: By the type invariants the device is valid and the process is the one
-                // whose memory it is. Without attributes only the address counts.
-                unsafe {
-                    bindings::ib_umem_get_attr_or_va(
-                        self.ibdev,
-                        ptr::null(),
-                        0,
-                        address,
-                        len,
-                        access,
-                    )
+        // SAFETY: By the type invariants the device is valid and registered, and the process is the
+        // one whose memory it is. Without attributes only the address counts, and a file descriptor
+        // is looked up in the process that named it. What the core returns is ours.
+        let umem = unsafe {
+            let reach = Reach::of_raw((*self.ibdev).dma_device)?;
+            let raw = match self.source {
+                Source::Address(address) => bindings::ib_umem_get_attr_or_va(
+                    self.ibdev,
+                    ptr::null(),
+                    0,
+                    address,
+                    len,
+                    access,
+                ),
+                Source::DmaBuf { fd, offset } => {
+                    let offset = offset.try_into().map_err(Error::from)?;
+                    let ibdev = self.ibdev;
+                    // CAST: The umem is the first member; an error is one of either.
+                    bindings::ib_umem_dmabuf_get_pinned(ibdev, offset, len, fd, access).cast()
                 }
-            }
-            Source::DmaBuf { fd, offset } => {
-                let offset = offset.try_into()?;
-                // SAFETY: By the type invariants the device is valid, and the file descriptor is
-                // looked up in the process that named it.
-                let dmabuf = unsafe {
-                    bindings::ib_umem_dmabuf_get_pinned(self.ibdev, offset, len, fd, access)
-                };
-                // CAST: The umem is the first member; an error is one of either.
-                dmabuf.cast()
-            }
+            };
+            Umem::from_raw(raw, reach)
         };
-        // SAFETY: This is what the core returned, and ours.
-        unsafe { Umem::from_raw(umem) }?.ok_or(EINVAL)
+        umem?.ok_or(NotShared::Failed(EINVAL))
     }
 }
 
@@ -221,10 +223,17 @@ unsafe impl Sync for Umem {}
 impl Umem {
     /// Takes what a function of the core returned: a umem, null (`None`), or an error.
     ///
+    /// # Errors
+    ///
+    /// The error; [`NotShared::OutOfReach`]: some of the memory is beyond the device's `reach`.
+    ///
     /// # Safety
     ///
     /// `raw` is such a value, and a umem belongs to the caller, whose device is registered.
-    pub(crate) unsafe fn from_raw(raw: *mut bindings::ib_umem) -> Result<Option<Self>> {
+    pub(crate) unsafe fn from_raw(
+        raw: *mut bindings::ib_umem,
+        reach: Reach,
+    ) -> Result<Option<Self>, NotShared> {
         let Some(raw) = NonNull::new(from_err_ptr(raw)?) else {
             return Ok(None);
         };
@@ -240,11 +249,24 @@ impl Umem {
             )
         };
         // INVARIANT: By the safety requirements of this function.
-        Ok(Some(Self {
+        let umem = Self {
             raw,
             _rdma_device: rdma_device,
             _dma_device: dma_device,
-        }))
+        };
+        if !reach.is_enforced() {
+            umem.check(reach)?;
+        }
+        Ok(Some(umem))
+    }
+
+    /// Checks that all of it is in the device's reach.
+    fn check(&self, reach: Reach) -> Result<(), NotShared> {
+        // SAFETY: By the type invariants the umem is mapped, and its table stays as it is.
+        let table = unsafe { SGTable::from_raw(&raw mut (*self.raw.as_ptr()).sgt_append.sgt) };
+        table
+            .iter()
+            .try_for_each(|entry| reach.check(entry.dma_address(), entry.dma_len()))
     }
 
     /// Says whether the device finds its first byte at a multiple of `alignment`.

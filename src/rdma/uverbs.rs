@@ -36,6 +36,10 @@ use crate::{
         MemoryRegions,
         MrMethod, //
     },
+    reach::{
+        NotShared,
+        Reach, //
+    },
     umem::{
         Access,
         Umem, //
@@ -236,21 +240,23 @@ impl DescribedMemory<'_> {
     ///
     /// - `EINVAL`: the description makes no sense, or the memory has less than `min_len` bytes.
     /// - What pinning fails with, see [`UserMemory::pin`](crate::umem::UserMemory::pin).
-    pub fn pin(&self, min_len: u64, access: Access) -> Result<Umem> {
-        let min_len = min_len.try_into()?;
+    pub fn pin(&self, min_len: u64, access: Access) -> Result<Umem, NotShared> {
+        let min_len = min_len.try_into().map_err(Error::from)?;
         // SAFETY: By the type invariants attributes and device are valid, the attribute is one that
         // describes memory of the process, and the device is registered during the call. The
         // result is ours.
         let umem = unsafe {
-            Umem::from_raw(bindings::ib_umem_get_attr(
+            let reach = Reach::of_raw((*self.device).dma_device)?;
+            let raw = bindings::ib_umem_get_attr(
                 self.device,
                 self.attrs,
                 self.attribute,
                 min_len,
                 // CAST: The flags are few, and the core itself has them signed.
                 access.as_raw() as c_int,
-            ))
+            );
+            Umem::from_raw(raw, reach)
         };
-        umem?.ok_or(EINVAL)
+        umem?.ok_or(NotShared::Failed(EINVAL))
     }
 }

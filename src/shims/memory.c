@@ -1,14 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/cc_platform.h>
+#include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
+#include <linux/swiotlb.h>
 
 #include "rdma_shims.h"
 
-void *rdma_shim_alloc_pages_exact(size_t size)
+void *rdma_shim_alloc_pages_exact(size_t size, bool below_4_gib)
 {
 	return alloc_pages_exact(size, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
-				       __GFP_ZERO | __GFP_NOWARN);
+				       __GFP_ZERO | __GFP_NOWARN |
+				       (below_4_gib ? GFP_DMA32 : 0));
+}
+
+/* The RDMA core, too, holds that a confidential guest's devices all do. */
+bool rdma_shim_dma_bounces(struct device *dev)
+{
+	return cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT) ||
+	       (is_swiotlb_force_bounce(dev) && !dev_dma_iommu(dev));
+}
+
+bool rdma_shim_dma_is_coherent(struct device *dev)
+{
+	return dev_is_dma_coherent(dev);
 }
 
 struct page *rdma_shim_virt_to_page(const void *addr)

@@ -4,6 +4,7 @@
 //! completions with an error.
 
 use super::{
+    memory::refused,
     qp::Qp,
     refused::{
         Name,
@@ -174,8 +175,8 @@ fn caps(dev: &Device<'_>) -> CompCntrCaps {
 /// - What else pinning the memory fails with.
 /// - What the admin queue fails with. Nothing is left behind.
 fn create(dev: &Device<'_>, ucontext: &UContext, memory: &CompCntrMemory<'_>) -> Result<CompCntr> {
-    let completions = pin(&memory.completions)?;
-    let errors = pin(&memory.errors)?;
+    let completions = pin(dev, &memory.completions)?;
+    let errors = pin(dev, &memory.errors)?;
 
     let completions = create_event_counter(dev, ucontext, completions)?;
     let completions = ScopeGuard::new_with_data(completions, |counter| counter.end(dev));
@@ -187,8 +188,10 @@ fn create(dev: &Device<'_>, ucontext: &UContext, memory: &CompCntrMemory<'_>) ->
 }
 
 /// Pins the memory of a value.
-fn pin(memory: &DescribedMemory<'_>) -> Result<Umem> {
-    let memory = memory.pin(VALUE_SIZE, Access::LOCAL_WRITE)?;
+fn pin(dev: &Device<'_>, memory: &DescribedMemory<'_>) -> Result<Umem> {
+    let memory = memory
+        .pin(VALUE_SIZE, Access::LOCAL_WRITE)
+        .map_err(|reason| refused(dev, "create_comp_cntr", reason))?;
     // Aligned, it is in one page.
     if !memory.is_aligned(VALUE_SIZE) {
         return Err(EINVAL);

@@ -6,6 +6,7 @@
 //! it wants events, it arms the queue by its doorbell, and the next completion raises one.
 
 use super::{
+    memory,
     mmap,
     refused::{
         Name,
@@ -88,8 +89,10 @@ impl Memory {
     fn new(dev: &Device<'_>, new: &NewCq<'_>, len: usize) -> Result<Self> {
         // Whole pages, as user space maps them.
         let len = page_align(len).ok_or(EINVAL)?;
-        let Some(mut umem) = new.user_memory(len)? else {
-            let memory = QueueMemory::new(dev.pdev.as_ref(), len, DataDirection::FromDevice)?;
+        let umem = new.user_memory(len);
+        let Some(mut umem) = umem.map_err(|reason| memory::refused(dev, "create_cq", reason))?
+        else {
+            let memory = memory::for_queue(dev, "create_cq", len, DataDirection::FromDevice)?;
             return Ok(Self::Kernel(Arc::new(memory, GFP_KERNEL_ACCOUNT)?));
         };
         // The device knows only where it begins.
@@ -137,7 +140,7 @@ impl Object for Cq {
 /// # Errors
 ///
 /// - `EOPNOTSUPP`: a flag, or something in the request, that device or driver do not have. Events
-///   are one such thing where the device has no event queues.
+///   are one such thing where the device has no event queues. Or its memory cannot be shared.
 /// - `EINVAL`: the request is too short, has wrong sizes, or something where must be nothing; the
 ///   memory it brings is too small, or in pieces for the device; or the device refuses it.
 /// - `ENOMEM`: no memory, or the device has no completion queue left.

@@ -47,6 +47,7 @@ use rdma::{
         NewMr, //
     },
     ratelimited,
+    reach::NotShared,
     udata::Udata,
     umem::{
         Access,
@@ -96,7 +97,8 @@ impl MemoryRegions for Efa {
 /// # Errors
 ///
 /// - `EOPNOTSUPP`: the request says something, it has no private part; or it wants an access that
-///   the device does not have, or a DMA handle; or the device has no page size that fits.
+///   the device does not have, or a DMA handle; or the device has no page size that fits; or the
+///   memory cannot be shared with it.
 /// - `EINVAL`: the memory is empty, or it or its addresses wrap around; or the device refuses it.
 /// - `ENOMEM`: no memory, the process may not lock more, or the device has no region left, or takes
 ///   fewer pages.
@@ -129,13 +131,19 @@ fn reg(
     check_range(request)?;
     dev.expect_current(pd.domain.id.generation)?;
 
-    let memory = request.memory.pin().inspect_err(|error| {
-        log(
+    let memory = request.memory.pin().inspect_err(|reason| match reason {
+        NotShared::Failed(error) => log(
             dev,
             pd,
             request,
             fmt!("the memory was not pinned: {error:?} ({})", explain(*error)),
-        )
+        ),
+        reason => log(
+            dev,
+            pd,
+            request,
+            fmt!("the memory cannot be shared with the device: {reason}"),
+        ),
     })?;
     // Read first: should a reset come in between, the keys count as ones from before it.
     let generation = dev.admin.generation();

@@ -15,7 +15,7 @@ class Endpoint:
     """A queue pair with a CQ, a protection domain and a registered buffer of its own."""
 
     def __init__(self, function, context=None, slots=16, access=ALL_ACCESS, sgid=False, rnr_retry=None, channel=False,
-                 vector=0, cq_depth=128, **more):
+                 vector=0, cq_depth=128, buffer=None, **more):
         self.own_context = context is None
         self.context = context or uverbs.Context(function.uverbs())
         self.gid = function.gid()
@@ -24,7 +24,7 @@ class Endpoint:
         wide_ids = bool(more.get("flags", 0) & uverbs.QP_WIDE_IDS)
         self.cq = self.context.create_cq(cq_depth, sgid=sgid, channel=self.channel, vector=vector, wide_ids=wide_ids)
         self.ring = self.cq.map()
-        self.memory = memory.Memory(slots * SLOT)
+        self.memory = buffer or memory.Memory(slots * SLOT)
         self.mr = self.pd.reg_mr(self.memory, access)
         self.qp = self.pd.create_qp(self.cq, **more)
         self.qp.map()

@@ -3,10 +3,12 @@
 //! A device at the start of its probe.
 
 use super::{
+    dev_as_raw,
     BusMaster,
     Enabled,
     ReservedBar, //
 };
+use crate::bindings;
 use kernel::{
     device::Core,
     dma::{
@@ -103,6 +105,10 @@ impl<'bound, 'core> Early<'bound, 'core> {
     /// Tells the DMA layer how many bits an address may have, and that a segment may be of any
     /// size. Then anybody may have the device.
     ///
+    /// That is the limit of what the DMA layer allocates. Where the machine has memory beyond it,
+    /// and no IOMMU brings that into reach, there is none for what it maps: it would warn, or use
+    /// bounce buffers. What may be mapped is for [`Reach`](crate::reach::Reach) to say.
+    ///
     /// # Errors
     ///
     /// * `EINVAL`: not a number of bits.
@@ -110,9 +116,12 @@ impl<'bound, 'core> Early<'bound, 'core> {
     pub fn with_dma_limits(self, address_bits: u32) -> Result<&'bound pci::Device<Core<'core>>> {
         let mask = DmaMask::try_new(address_bits)?;
         // SAFETY: By the type invariants nobody else can allocate memory for DMA, and this thread
-        // does not.
+        // does not. The device is valid.
         unsafe {
             self.0.dma_set_mask_and_coherent(mask)?;
+            if bindings::dma_addressing_limited(dev_as_raw(self.0.as_ref())) {
+                self.0.dma_set_mask(DmaMask::new::<64>())?;
+            }
             self.0.dma_set_max_seg_size(u32::MAX);
         }
         Ok(self.0)

@@ -21,6 +21,7 @@ use crate::{
     uapi::qp::*,
     verbs::{
         cq::Cq,
+        memory,
         mmap,
         refused::{
             Returnable,
@@ -60,7 +61,8 @@ const RECV_DESC_SIZE: u32 = 16;
 ///
 /// # Errors
 ///
-/// - `EOPNOTSUPP`: a type, flag or part of the request that EFA or this device does not have.
+/// - `EOPNOTSUPP`: a type, flag or part of the request that EFA or this device does not have; or its
+///   memory cannot be shared.
 /// - `EINVAL`: the request is too short, or has reserved bytes that are not 0; sizes are above the
 ///   device's, or the rings too small for them; or the device refuses it, the service level perhaps.
 /// - `ENOMEM`: no memory, or the device has no queue pair left.
@@ -167,7 +169,7 @@ impl<'a> Request<'a> {
         if size == 0 {
             return Ok(None);
         }
-        let ring = QueueMemory::new(dev.pdev.as_ref(), size, DataDirection::ToDevice)?;
+        let ring = memory::for_queue(dev, "create_qp", size, DataDirection::ToDevice)?;
         Ok(Some(Arc::new(ring, GFP_KERNEL_ACCOUNT)?))
     }
 

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Memory that a device and a process share: what the device does not reach, and what stands between."""
+
+import contextlib
+import errno
+import os
+import struct
+
+import ioctl
+import memory
+import uverbs
+from endpoint import ALL_ACCESS, Endpoint
+from memory import PAGE
+from regions import seal, udmabuf
+from traffic import filled
+from uapi import error_of
+
+LIMIT = 1 << 32  # of a device with 32 bits of address
+CHUNK = 16 << 20
+
+
+def queues_are_within_reach(test):
+    """A device of 32 bits on a machine with more: its queues are below 4 GiB, and what is there can be registered."""
+    data = filled(4096)
+    with memory_within_reach() as buffer, contextlib.closing(Endpoint(test.function, buffer=buffer)) as end:
+        known = {what: address for what, _, address in test.device.reach()}
+        assert {"cq", "qp", "mr"} <= known.keys(), known
+        assert max(known.values()) < LIMIT, f"the device does not reach {known}"
+        end.put(data)
+        end.receive(1)
+        end.send(end, length=len(data))
+        assert [entry.status for entry in end.wait(2)] == ["ok", "ok"]
+        assert end.get(len(data), slot=1) == data, "other bytes"
+
+
+def regions_beyond_reach_are_refused(test):
+    """Memory above 4 GiB is refused with a line that says why, as the process's own and as a dma-buf."""
+    with memory_beyond_reach() as (region, buffer):
+        refused(test, region, buffer, "32 bits")
+
+
+def bounce_buffers_are_named(test):
+    """A machine that copies through bounce buffers: queues and regions are refused, and the log says that these are why."""
+    region, (backing, buffer) = memory.Memory(PAGE), dmabuf(PAGE)
+    region.write(0, b"\x01")
+    refused(test, region, buffer, "bounce buffers")
+    sent, errors = test.device.seen("create_cq"), test.function.counter("create_cq_err")
+    before = len(test.log.matching("bounce buffers"))
+    with uverbs.Context(test.function.uverbs()) as context:
+        error = error_of(lambda: context.create_cq(64))
+    assert error == errno.EOPNOTSUPP, f"a CQ: errno {error}"
+    lines = test.log.matching("bounce buffers")[before:]
+    assert len(lines) == 1 and "create_cq" in lines[0], lines
+    assert test.device.seen("create_cq") == sent, "a command was sent"
+    assert test.function.counter("create_cq_err") == errors + 1
+    os.close(buffer)
+    os.close(backing)
+
+
+def refused(test, region, buffer, why):
+    """Registering each of the two fails, with a line that says `why`; nothing is sent, nothing stays pinned."""
+    sent, errors = test.device.seen("reg_mr"), test.function.counter("reg_mr_err")
+    with uverbs.Context(test.function.uverbs()) as context:
+        pd = context.alloc_pd()
+        for number, (what, call) in enumerate((
+            ("memory", lambda: pd.reg_mr(region)),
+            ("a dma-buf", lambda: ioctl.register_dmabuf(pd, buffer, 0, PAGE, 0, ALL_ACCESS)),
+        )):
+            error = error_of(call)
+            assert error == errno.EOPNOTSUPP, f"{what}: errno {error}"
+            lines = test.log.matching(why)
+            assert len(lines) == number + 1 and "reg_mr" in lines[number], f"{what}: {lines}"
+        pd.dealloc()
+    assert memory.pinned() == 0
+    assert test.device.seen("reg_mr") == sent, "a command was sent"
+    assert test.function.counter("reg_mr_err") == errors + 2
+
+
+@contextlib.contextmanager
+def memory_within_reach():
+    """Memory for an endpoint below 4 GiB, where the kernel goes last."""
+    held = []
+    while not held or max(pages_of(held[-1])) >= LIMIT:
+        held.append(touched(CHUNK))
+    yield held[-1]
+    for region in held:
+        region.close()
+
+
+@contextlib.contextmanager
+def memory_beyond_reach():
+    """Memory above 4 GiB, where the kernel goes first: the process's own, and a dma-buf."""
+    region = touched(PAGE)
+    backing, buffer = dmabuf(PAGE)
+    shared = memory.Memory(PAGE, flags=memory.SHARED, fd=backing)
+    shared.write(0, b"\x01")
+    low = [hex(place) for place in (*pages_of(region), *pages_of(shared)) if place < LIMIT]
+    assert not low, f"the kernel gave memory below 4 GiB: {low}"
+    yield region, buffer
+    shared.close()
+    os.close(buffer)
+    os.close(backing)
+
+
+def touched(length):
+    region = memory.Memory(length)
+    region.write(0, b"\x01" * length)
+    return region
+
+
+def pages_of(region):
+    """Where the pages of a region are in the machine's memory."""
+    with open("/proc/self/pagemap", "rb") as pagemap:
+        pagemap.seek(region.address // PAGE * 8)
+        entries = struct.unpack(f"<{region.mapped // PAGE}Q", pagemap.read(region.mapped // PAGE * 8))
+    return [(entry & (1 << 55) - 1) * PAGE for entry in entries]
+
+
+def dmabuf(length):
+    """A file, and a dma-buf of its memory."""
+    backing = os.memfd_create("backing", os.MFD_ALLOW_SEALING)
+    os.ftruncate(backing, length)
+    seal(backing)
+    return backing, udmabuf(backing, length)
