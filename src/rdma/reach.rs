@@ -32,6 +32,8 @@ pub enum NotShared {
         /// How many bits these have.
         bits: u32,
     },
+    /// The exporter of a dma-buf gives it to none but who lets go of it at once when asked.
+    OnlyRevocable,
     /// It was not allocated, pinned or mapped.
     Failed(Error),
 }
@@ -66,6 +68,10 @@ impl fmt::Display for NotShared {
             Self::OutOfReach { bits } => {
                 write!(f, "the device has {bits} bits of address, and it is beyond")
             }
+            Self::OnlyRevocable => f.write_str(
+                "the dma-buf's exporter wants importers that let go when it asks (revocation), \
+                 which the device does not while the region is registered",
+            ),
             Self::Failed(error) => write!(f, "{error:?}"),
         }
     }
@@ -177,6 +183,7 @@ mod tests {
             NotShared::BounceBuffers,
             NotShared::NotCoherent,
             NotShared::OutOfReach { bits: 32 },
+            NotShared::OnlyRevocable,
         ] {
             assert_eq!(Error::from(reason), EOPNOTSUPP);
         }

@@ -196,7 +196,13 @@ impl UserMemory<'_> {
             };
             Umem::from_raw(raw, reach)
         };
-        umem?.ok_or(NotShared::Failed(EINVAL))
+        match (umem, &self.source) {
+            // That is how exporters refuse who cannot be revoked, or wants to pin.
+            (Err(NotShared::Failed(EOPNOTSUPP)), Source::DmaBuf { .. }) => {
+                Err(NotShared::OnlyRevocable)
+            }
+            (umem, _) => umem?.ok_or(NotShared::Failed(EINVAL)),
+        }
     }
 }
 

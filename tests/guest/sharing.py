@@ -3,6 +3,7 @@
 
 import contextlib
 import errno
+import fcntl
 import os
 import struct
 
@@ -11,6 +12,7 @@ import memory
 import uverbs
 from endpoint import ALL_ACCESS, Endpoint
 from memory import PAGE
+from module import tool
 from regions import seal, udmabuf
 from traffic import filled
 from uapi import error_of
@@ -36,14 +38,14 @@ def queues_are_within_reach(test):
 def regions_beyond_reach_are_refused(test):
     """Memory above 4 GiB is refused with a line that says why, as the process's own and as a dma-buf."""
     with memory_beyond_reach() as (region, buffer):
-        refused(test, region, buffer, "32 bits")
+        both_refused(test, region, buffer, "32 bits")
 
 
 def bounce_buffers_are_named(test):
     """A machine that copies through bounce buffers: queues and regions are refused, and the log says that these are why."""
     region, (backing, buffer) = memory.Memory(PAGE), dmabuf(PAGE)
     region.write(0, b"\x01")
-    refused(test, region, buffer, "bounce buffers")
+    both_refused(test, region, buffer, "bounce buffers")
     sent, errors = test.device.seen("create_cq"), test.function.counter("create_cq_err")
     before = len(test.log.matching("bounce buffers"))
     with uverbs.Context(test.function.uverbs()) as context:
@@ -57,23 +59,44 @@ def bounce_buffers_are_named(test):
     os.close(backing)
 
 
-def refused(test, region, buffer, why):
-    """Registering each of the two fails, with a line that says `why`; nothing is sent, nothing stays pinned."""
+def exporter_that_revokes_is_named(test):
+    """A dma-buf for importers that can be revoked: refused when it is attached, or pinned; the log says what is wanted."""
+    tool("insmod", "/mnt/exporter.ko")
+    with open("/dev/exporter", "rb") as exporter:
+        revocable, never_pinned = (fcntl.ioctl(exporter, request) for request in (0, 1))
+    registered = {
+        "one that may be revoked": lambda pd: register(pd, revocable),
+        "one that is not pinned": lambda pd: register(pd, never_pinned),
+    }
+    refused(test, registered, "revocation")
+    os.close(revocable)
+    os.close(never_pinned)
+    tool("rmmod", "exporter")
+
+
+def register(pd, buffer):
+    return ioctl.register_dmabuf(pd, buffer, 0, PAGE, 0, ALL_ACCESS)
+
+
+def both_refused(test, region, buffer, why):
+    """The process's own memory is refused, and a dma-buf."""
+    refused(test, {"memory": lambda pd: pd.reg_mr(region), "a dma-buf": lambda pd: register(pd, buffer)}, why)
+
+
+def refused(test, registered, why):
+    """Registering each of these fails, with a line that says `why`; nothing is sent, nothing stays pinned."""
     sent, errors = test.device.seen("reg_mr"), test.function.counter("reg_mr_err")
     with uverbs.Context(test.function.uverbs()) as context:
         pd = context.alloc_pd()
-        for number, (what, call) in enumerate((
-            ("memory", lambda: pd.reg_mr(region)),
-            ("a dma-buf", lambda: ioctl.register_dmabuf(pd, buffer, 0, PAGE, 0, ALL_ACCESS)),
-        )):
-            error = error_of(call)
+        for number, (what, call) in enumerate(registered.items()):
+            error = error_of(lambda: call(pd))
             assert error == errno.EOPNOTSUPP, f"{what}: errno {error}"
             lines = test.log.matching(why)
             assert len(lines) == number + 1 and "reg_mr" in lines[number], f"{what}: {lines}"
         pd.dealloc()
     assert memory.pinned() == 0
     assert test.device.seen("reg_mr") == sent, "a command was sent"
-    assert test.function.counter("reg_mr_err") == errors + 2
+    assert test.function.counter("reg_mr_err") == errors + len(registered)
 
 
 @contextlib.contextmanager

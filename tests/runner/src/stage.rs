@@ -19,13 +19,21 @@ const NEEDED: &[&str] = &["ib_uverbs"];
 const INSTALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// Fills `job` for one boot: `guest/` (the programs), `documentation/` (whose commands are run),
-/// `modules/` (numbered in load order, the EFA driver last), `out/` (empty, for the guest to write
-/// to). A machine that brings its modules in its root gets none; one that has them installed gets
-/// `installed/`, the root of that installation.
+/// `modules/` (numbered in load order, the EFA driver last), `exporter.ko` (that of tests/exporter,
+/// where it was built), `out/` (empty, for the guest to write to). A machine that brings its modules
+/// in its root gets none; one that has them installed gets `installed/`, the root of that
+/// installation.
 pub fn stage(job: &Path, env: &Env, boot: &Boot) -> Result<()> {
     copy_tree(&env.tree.join("tests/guest"), &job.join("guest"))?;
     copy_tree(&env.tree.join("Documentation"), &job.join("documentation"))?;
     fs::create_dir_all(job.join("out"))?;
+    let exporter = boot
+        .kernel
+        .efa_module
+        .with_file_name("exporter/exporter.ko");
+    if exporter.exists() {
+        add(job, &[("exporter.ko", exporter)])?;
+    }
     let modules = job.join("modules");
     fs::create_dir_all(&modules)?;
     if boot.machine.installed {
