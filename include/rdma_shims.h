@@ -61,8 +61,12 @@ const char *rdma_shim_kernel_version(void);
 bool rdma_shim_pci_is_memory(struct pci_dev *pdev, u32 bar);
 unsigned int rdma_shim_num_online_cpus(void);
 
+/* Memory that has to be had. */
+void *rdma_shim_kmalloc_nofail(size_t size);
+
 /* Memory that a device and a process share. */
 void *rdma_shim_alloc_pages_exact(size_t size, bool below_4_gib);
+void rdma_shim_get_pages(const void *addr, size_t size);
 bool rdma_shim_dma_bounces(struct device *dev);
 bool rdma_shim_dma_is_coherent(struct device *dev);
 struct page *rdma_shim_virt_to_page(const void *addr);

@@ -23,6 +23,7 @@ use kernel::{
         Monotonic, //
     }, //
 };
+use rdma::alloc::box_without_fail;
 
 /// How many objects the device is asked for in one [`Quarantine::retry`].
 const TRIES_PER_RUN: usize = 8;
@@ -30,29 +31,9 @@ const TRIES_PER_RUN: usize = 8;
 /// After this time none is asked for any more.
 const RUN_TIME: Delta = Delta::from_millis(500);
 
-/// Room for one object, allocated while an error can still be reported.
-pub(crate) struct Slot<T>(KBox<Node<T>>);
-
 struct Node<T> {
-    object: Option<T>,
+    object: T,
     next: Option<KBox<Node<T>>>,
-}
-
-impl<T> Slot<T> {
-    /// Makes room.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`: there is no memory.
-    pub(crate) fn new() -> Result<Self> {
-        Ok(Self(KBox::new(
-            Node {
-                object: None,
-                next: None,
-            },
-            GFP_KERNEL_ACCOUNT,
-        )?))
-    }
 }
 
 /// What came of the attempt to give an object back to the device.
@@ -88,7 +69,7 @@ impl<T> Stack<T> {
         let mut passed = Stack(None);
         let mut found = None;
         while let Some(node) = self.pop() {
-            if node.object.as_ref().is_some_and(&is_it) {
+            if is_it(&node.object) {
                 found = Some(node);
                 break;
             }
@@ -102,7 +83,7 @@ impl<T> Stack<T> {
 
     fn objects(&self) -> impl Iterator<Item = &T> {
         core::iter::successors(self.0.as_deref(), |node| node.next.as_deref())
-            .filter_map(|node| node.object.as_ref())
+            .map(|node| &node.object)
     }
 }
 
@@ -167,16 +148,16 @@ impl<T> Quarantine<T> {
         })
     }
 
-    /// Quarantines `object`. Never fails, and allocates nothing.
-    pub(crate) fn insert(&self, slot: Slot<T>, object: T) {
-        let mut node = slot.0;
-        node.object = Some(object);
+    /// Quarantines `object`. Never fails, but waits while there is no memory: what it takes is asked
+    /// for only here, since hardly an object is ever refused.
+    pub(crate) fn insert(&self, object: T) {
+        let node = box_without_fail(Node { object, next: None });
         self.len.add(1, Relaxed);
         self.waiting.lock().untried.push(node);
     }
 
     /// Takes an object out of the quarantine that is in it, and not being tried right now.
-    pub(crate) fn take(&self, is_it: impl Fn(&T) -> bool) -> Option<(Slot<T>, T)> {
+    pub(crate) fn take(&self, is_it: impl Fn(&T) -> bool) -> Option<T> {
         if self.is_empty() {
             return None;
         }
@@ -186,12 +167,11 @@ impl<T> Quarantine<T> {
             tried,
             in_use,
         } = &mut *waiting;
-        let mut node = [untried, tried, in_use]
+        let node = [untried, tried, in_use]
             .into_iter()
             .find_map(|stack| stack.take(&is_it))?;
         self.len.fetch_sub(1, Relaxed);
-        let object = node.object.take()?;
-        Some((Slot(node), object))
+        Some(KBox::into_inner(node).object)
     }
 
     /// Calls `f` for at most `count` quarantined objects, after the first `skip`. One that is being
@@ -217,8 +197,7 @@ impl<T> Quarantine<T> {
             let Some(node) = self.waiting.lock().next() else {
                 break;
             };
-            let attempt = node.object.as_ref().map_or(Attempt::Done, &mut give_back);
-            match attempt {
+            match give_back(&node.object) {
                 Attempt::Done => {
                     // The object goes first: what it was made from can be given back once it is gone.
                     drop(node);
@@ -266,18 +245,19 @@ mod tests {
     fn quarantine_of(numbers: &[u32]) -> Result<TestQuarantine> {
         let quarantine = KBox::pin_init(Quarantine::new(), GFP_KERNEL)?;
         for &number in numbers {
-            quarantine.insert(Slot::new()?, object(number)?);
+            quarantine.insert(object(number)?);
         }
         Ok(quarantine)
     }
 
     /// Whether an object waits. It is tried last from then on.
     fn holds(quarantine: &TestQuarantine, number: u32) -> bool {
-        let Some((slot, object)) = quarantine.take(|object| **object == number) else {
-            return false;
-        };
-        quarantine.insert(slot, object);
-        true
+        let object = quarantine.take(|object| **object == number);
+        let waits = object.is_some();
+        object
+            .into_iter()
+            .for_each(|object| quarantine.insert(object));
+        waits
     }
 
     #[test]
@@ -332,10 +312,10 @@ mod tests {
         let quarantine = quarantine_of(&[1, 2, 3])?;
         // So that there is one to be tried next, and others that were tried.
         quarantine.retry(|_| Attempt::InUse);
-        quarantine.insert(Slot::new()?, object(4)?);
+        quarantine.insert(object(4)?);
         for taken in [2, 4] {
             let object = quarantine.take(|object| **object == taken);
-            assert!(object.is_some_and(|(_, object)| *object == taken));
+            assert!(object.is_some_and(|object| *object == taken));
         }
         let mut tried = 0;
         quarantine.retry(|object| {
@@ -431,7 +411,7 @@ mod tests {
         let count = 2 * TRIES_PER_RUN as u32 + 1;
         let quarantine = quarantine_of(&[])?;
         for number in 0..count {
-            quarantine.insert(Slot::new()?, object(number)?);
+            quarantine.insert(object(number)?);
         }
         for attempt in [Attempt::Partly, Attempt::Done] {
             let mut tries = 0;
@@ -466,7 +446,7 @@ mod tests {
         let quarantine = quarantine_of(&[])?;
         // Enough to overflow a stack of 16 KiB with the smallest of frames.
         for number in 0..2048 {
-            quarantine.insert(Slot::new()?, object(number)?);
+            quarantine.insert(object(number)?);
         }
         Ok(())
     }

@@ -52,6 +52,11 @@ impl Users {
         }
     }
 
+    /// How many users are only there because a process can still reach them.
+    pub(crate) fn lingering(&self) -> usize {
+        self.0.lingering.load(Relaxed)
+    }
+
     /// Says whether somebody uses the object. Users are only added before its destroying callback.
     pub(crate) fn any(&self) -> bool {
         self.0.all.load(Acquire) != 0
@@ -78,17 +83,21 @@ impl Use {
         if self.counts.lingering.fetch_add(1, Relaxed) < limit {
             return true;
         }
-        self.counts.lingering.fetch_sub(1, Relaxed);
-        self.lingers.store(false, Relaxed);
+        self.end_linger();
         false
+    }
+
+    /// Notes that no process can reach the user any more.
+    pub(crate) fn end_linger(&self) {
+        if self.lingers.xchg(false, Relaxed) {
+            self.counts.lingering.fetch_sub(1, Relaxed);
+        }
     }
 }
 
 impl Drop for Use {
     fn drop(&mut self) {
-        if self.lingers.load(Relaxed) {
-            self.counts.lingering.fetch_sub(1, Relaxed);
-        }
+        self.end_linger();
         // The device let go of the user before; whoever sees the count must see that too.
         self.counts.all.fetch_sub(1, Release);
     }
@@ -118,12 +127,11 @@ mod tests {
         let second = users.add();
         first.linger();
         first.linger();
-        let lingering = |users: &Users| users.0.lingering.load(Relaxed);
-        assert_eq!(lingering(&users), 1);
+        assert_eq!(users.lingering(), 1);
         drop(second);
-        assert_eq!(lingering(&users), 1);
+        assert_eq!(users.lingering(), 1);
         drop(first);
-        assert_eq!(lingering(&users), 0);
+        assert_eq!(users.lingering(), 0);
         assert!(!users.any());
         Ok(())
     }
@@ -134,8 +142,10 @@ mod tests {
         let (first, second) = (users.add(), users.add());
         assert!(first.try_linger(1) && first.try_linger(1));
         assert!(!second.try_linger(1));
-        drop(first);
+        first.end_linger();
         assert!(second.try_linger(1));
+        drop(first);
+        assert_eq!(users.lingering(), 1);
         Ok(())
     }
 }

@@ -54,8 +54,8 @@ use rdma::{
 impl Provider for Efa {
     type Module = crate::DriverModule;
     type Data<'a> = Device<'a>;
-    type UContext = Returnable<ucontext::UContext>;
-    type Pd = Returnable<pd::Pd>;
+    type UContext = ucontext::UContext;
+    type Pd = pd::Pd;
     type Ah = ah::Ah;
 
     const OPERATIONS: Operations<Self> = Operations::new()
@@ -150,21 +150,21 @@ impl PortCounters for Efa {
 }
 
 impl CompletionQueues for Efa {
-    type Cq = Returnable<cq::Cq>;
+    type Cq = cq::Cq;
 
     fn create_cq(
         dev: &Device<'_>,
-        ucontext: &Returnable<ucontext::UContext>,
+        ucontext: &ucontext::UContext,
         new: &mut NewCq<'_>,
-    ) -> Result<(Returnable<cq::Cq>, u32)> {
+    ) -> Result<(cq::Cq, u32)> {
         cq::create(dev, ucontext, new)
     }
 
-    fn destroy_cq(dev: &Device<'_>, cq: &Returnable<cq::Cq>) -> Result {
+    fn destroy_cq(dev: &Device<'_>, cq: &cq::Cq) -> Result {
         cq.destroy(dev)
     }
 
-    fn end_cq(dev: &Device<'_>, cq: Returnable<cq::Cq>) {
+    fn end_cq(dev: &Device<'_>, cq: cq::Cq) {
         cq.end(dev);
     }
 }

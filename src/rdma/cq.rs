@@ -4,7 +4,12 @@
 
 use crate::{
     bindings,
+    dma::{
+        Disclosure,
+        HasDmaAddress, //
+    },
     mmap::Mappings,
+    queue_memory::QueueMemory,
     reach::{
         NotShared,
         Reach, //
@@ -14,7 +19,13 @@ use crate::{
 };
 use core::ptr::NonNull;
 use kernel::{
+    device::{
+        self,
+        Bound, //
+    },
+    dma::DataDirection,
     new_spinlock_irq,
+    page::page_align,
     prelude::*,
     sync::{
         Arc,
@@ -78,13 +89,28 @@ impl<'a> NewCq<'a> {
         Ok(notifier)
     }
 
-    /// Memory of `len` bytes or more that user space brought for the queue, if it did.
+    /// The memory that user space brought, or new memory, for `len` bytes, in whole pages as user
+    /// space maps them.
     ///
     /// # Errors
     ///
-    /// - `EINVAL`: it is too small, or named in more than one way.
+    /// - `EINVAL`: what user space brought is too small, in pieces for the device, or named in more
+    ///   than one way.
+    /// - `ENOMEM`: there is no memory.
     /// - Else as [`UserMemory::pin`](crate::umem::UserMemory::pin).
-    pub fn user_memory(&self, len: usize) -> Result<Option<Umem>, NotShared> {
+    pub fn memory(&self, dev: &device::Device<Bound>, len: usize) -> Result<CqMemory, NotShared> {
+        let len = page_align(len).ok_or(EINVAL)?;
+        let Some(mut umem) = self.user_memory(len)? else {
+            return QueueMemory::new(dev, len, DataDirection::FromDevice).map(CqMemory::Kernel);
+        };
+        // The device knows only where it begins.
+        if !umem.is_contiguous() {
+            return Err(EINVAL.into());
+        }
+        Ok(CqMemory::User(umem))
+    }
+
+    fn user_memory(&self, len: usize) -> Result<Option<Umem>, NotShared> {
         // SAFETY: Queue and attributes are those of the running call, and the core set the device,
         // which is registered, since it is called, before it. The result is ours.
         unsafe {
@@ -104,6 +130,24 @@ impl<'a> NewCq<'a> {
     /// Takes what the object keeps until it is destroyed.
     pub(crate) fn into_parts(self) -> (Mappings<'a>, Revoke) {
         (self.mappings, self.notifier)
+    }
+}
+
+/// The memory of a completion queue.
+pub enum CqMemory {
+    /// The kernel's, for user space to map.
+    Kernel(QueueMemory),
+    /// What user space brought.
+    User(Umem),
+}
+
+// SAFETY: Each of them has its memory until it is dropped, and shared access does not exchange them.
+unsafe impl HasDmaAddress for CqMemory {
+    fn dma_address(&self, lent: &Disclosure) -> u64 {
+        match self {
+            Self::Kernel(memory) => memory.dma_address(lent),
+            Self::User(umem) => umem.dma_address(lent),
+        }
     }
 }
 

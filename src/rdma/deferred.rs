@@ -69,8 +69,7 @@ impl Work {
 ///
 /// # Invariants
 ///
-/// `run` may be called with `data` until the [`Running`] that this was given to was stopped or
-/// dropped.
+/// `run` may be called with `data` until the [`Running`] that this was given to was dropped.
 #[derive(Clone, Copy)]
 struct Target {
     data: NonNull<c_void>,
@@ -83,6 +82,8 @@ unsafe impl Send for Target {}
 struct State {
     /// There from the start to the end of the [`Running`] that it belongs to.
     target: Option<Target>,
+    /// Set while that `Running` waits for the last run, so that nobody begins anew.
+    ends: bool,
     /// When the work is to run next, unless that run has begun.
     due: Option<Instant<Monotonic>>,
 }
@@ -116,6 +117,7 @@ impl Shared {
             }),
             state <- new_spinlock_irq!(State {
                 target: None,
+                ends: false,
                 due: None,
             }),
         })
@@ -163,7 +165,7 @@ impl Shared {
         let Some(target) = target else {
             return;
         };
-        // SAFETY: There was a target, so `Running::stop` has not returned, and it waits for the end of
+        // SAFETY: There was a target, so `Running` was not dropped, and it waits for the end of
         // this function. Until then the call is allowed by the invariants of the target.
         let next = unsafe { (target.run)(target.data) };
         if let Some(delay) = next {
@@ -208,7 +210,7 @@ impl Running {
     ///
     /// # Safety
     ///
-    /// `data` must stay valid, where it is, until the result was stopped or dropped.
+    /// `data` must stay valid, where it is, until the result was dropped.
     pub(crate) unsafe fn start<P: Provider>(
         deferred: &Deferred<P>,
         data: &P::Data<'_>,
@@ -224,7 +226,7 @@ impl Running {
 
     fn start_target(work: Work, target: Target) -> Result<Self> {
         let mut state = work.0.state.lock();
-        if state.target.is_some() {
+        if state.target.is_some() || state.ends {
             return Err(EBUSY);
         }
         state.target = Some(target);
@@ -233,20 +235,20 @@ impl Running {
         // INVARIANT: The result keeps the shared part alive.
         Ok(Self(work))
     }
-
-    /// Waits for a run that has begun, and lets none begin afterwards. Kicks do nothing any more.
-    pub(crate) fn stop(&self) {
-        let shared = &*self.0 .0;
-        shared.state.lock().target = None;
-        // INVARIANT: Nobody queues the work any more, and it is not queued afterwards.
-        // SAFETY: By the type invariants the work is initialised.
-        unsafe { bindings::cancel_delayed_work_sync(shared.work.get()) };
-    }
 }
 
 impl Drop for Running {
+    /// Waits for a run that has begun, and lets none begin afterwards. Kicks do nothing any more.
     fn drop(&mut self) {
-        self.stop();
+        let shared = &*self.0 .0;
+        let mut state = shared.state.lock();
+        state.target = None;
+        state.ends = true;
+        drop(state);
+        // INVARIANT: Nobody queues the work any more, and it is not queued afterwards.
+        // SAFETY: By the type invariants the work is initialised.
+        unsafe { bindings::cancel_delayed_work_sync(shared.work.get()) };
+        shared.state.lock().ends = false;
     }
 }
 
@@ -376,11 +378,10 @@ mod tests {
         work.kick();
         assert_eq!(job.runs(1), 1);
         // Waits for the run, which asks for another.
-        running.stop();
+        drop(running);
         assert_eq!(job.ended.load(Acquire), 1);
         work.kick();
         assert_eq!(job.runs(0), 1);
-        drop(running);
 
         // Queued, and not run yet.
         let running = job.start(&work)?;

@@ -112,7 +112,17 @@ impl<End: Ends> LetGo<End> {
 }
 
 /// Memory with an address for one device.
-pub trait HasDmaAddress {
+///
+/// # Safety
+///
+/// What the address is of stays where it is until `self` is dropped: shared access neither frees
+/// nor exchanges it.
+pub unsafe trait HasDmaAddress {
+    /// Says whether there is any.
+    fn is_there(&self) -> bool {
+        true
+    }
+
     /// Where the device finds it; 0 where there is none.
     fn dma_address(&self, lent: &Disclosure) -> u64;
 }
@@ -120,19 +130,19 @@ pub trait HasDmaAddress {
 /// Says that memory is lent while its address is told. Only [`Lent`] has it.
 pub struct Disclosure(());
 
-impl<M: HasDmaAddress> HasDmaAddress for Option<M> {
+// SAFETY: Shared access does not exchange what is in an option.
+unsafe impl<M: HasDmaAddress> HasDmaAddress for Option<M> {
+    fn is_there(&self) -> bool {
+        self.is_some()
+    }
+
     fn dma_address(&self, lent: &Disclosure) -> u64 {
         self.as_ref().map_or(0, |memory| memory.dma_address(lent))
     }
 }
 
-impl<M: HasDmaAddress> HasDmaAddress for Arc<M> {
-    fn dma_address(&self, lent: &Disclosure) -> u64 {
-        M::dma_address(self, lent)
-    }
-}
-
-impl<T: KnownSize + ?Sized> HasDmaAddress for Coherent<T> {
+// SAFETY: The memory is there while there is a `Coherent`, which shared access does not exchange.
+unsafe impl<T: KnownSize + ?Sized> HasDmaAddress for Coherent<T> {
     fn dma_address(&self, _lent: &Disclosure) -> u64 {
         Coherent::dma_address(self)
     }
@@ -192,9 +202,11 @@ impl<M: 'static, End> Lent<M, End> {
 }
 
 impl<M: HasDmaAddress, End> Lent<M, End> {
-    /// Where the device finds it; 0 where there is none. It is lent from now on.
+    /// Where the device finds it; 0 where there is none. What there is, is lent from now on.
     pub fn dma_address(&self) -> u64 {
-        self.loan.is_lent.store(true, Release);
+        if self.loan.memory.is_there() {
+            self.loan.is_lent.store(true, Release);
+        }
         self.loan.memory.dma_address(&Disclosure(()))
     }
 }
@@ -252,7 +264,8 @@ mod tests {
     /// Memory of which the test can see whether it was freed.
     struct Memory(Arc<u32>);
 
-    impl HasDmaAddress for Memory {
+    // SAFETY: Nobody uses the address.
+    unsafe impl HasDmaAddress for Memory {
         fn dma_address(&self, _lent: &Disclosure) -> u64 {
             (*self.0).into()
         }
@@ -283,6 +296,15 @@ mod tests {
         let generation = DmaGeneration::new()?;
         assert!(!is_freed(|memory| lent(memory, &generation))?);
         assert!(!is_freed(|memory| lent(memory, &generation).until_reset())?);
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_lent() -> Result {
+        let generation = DmaGeneration::new()?;
+        let lent = Lent::<Option<Memory>, End>::new(None, &generation);
+        assert_eq!(lent.dma_address(), 0);
+        assert!(!lent.loan.is_lent.load(Acquire));
         Ok(())
     }
 

@@ -126,12 +126,13 @@ unsafe impl Sync for Line {}
 
 impl Drop for Line {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant the interrupt is ours. The hint must be gone before the
-        // interrupt is; a null hint is always valid.
-        unsafe { bindings::rdma_shim_irq_clear_affinity(self.irq) };
-        // SAFETY: By the type invariant the interrupt was requested with this cookie. This waits
+        // SAFETY: By the type invariant the interrupt is ours, and was requested with this cookie.
+        // The hint must be gone before the interrupt is; a null hint is always valid. Freeing waits
         // for running handlers, so none uses the cookie afterwards.
-        unsafe { bindings::free_irq(self.irq, self.cookie) };
+        unsafe {
+            bindings::rdma_shim_irq_clear_affinity(self.irq);
+            bindings::free_irq(self.irq, self.cookie);
+        }
     }
 }
 

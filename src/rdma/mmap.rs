@@ -8,48 +8,34 @@
 //! unmaps it or, for a device's pages, the device goes away. A driver whose device gives such pages
 //! to somebody else [watches](Watch) for that.
 
+mod entries;
+
+pub use self::entries::Mappings;
+pub(crate) use self::entries::{
+    free,
+    ObjectMappings, //
+};
+
+use self::entries::Reference;
 use crate::{
     bindings,
     pci::{
-        dev_as_raw,
         is_memory_bar,
         InterruptMemory, //
     },
-    queue_memory::QueueMemory, //
-};
-use core::{
-    cell::Cell,
-    marker::PhantomData,
-    mem::{
+    queue_memory::{
         self,
-        offset_of,
-        ManuallyDrop, //
-    },
-    ops::Deref,
-    ptr::{
-        self,
-        NonNull, //
+        QueueMemory, //
     }, //
 };
 use kernel::{
-    build_assert::const_assert,
     device::Bound,
     error::to_result,
     mm::virt::VmaNew,
     page::PAGE_SIZE,
     pci,
     prelude::*,
-    sync::{
-        atomic::{
-            ordering::{
-                Full,
-                Relaxed, //
-            },
-            Atomic, //
-        },
-        Arc, //
-    },
-    types::Opaque, //
+    sync::Arc, //
 };
 
 /// How a processor accesses a device's pages.
@@ -172,188 +158,21 @@ pub enum Target<'a> {
     /// Pages of the device, and who hears of their end.
     Device(IoPages<'a>, Caching, Option<Watched>),
     /// Memory of a queue.
-    Queue(Arc<QueueMemory>, Access),
+    Queue(&'a QueueMemory, Access),
 }
 
 /// What a mapping shows.
 enum Shown {
     Device(Pages, Caching, Option<Watched>),
-    Queue(Arc<QueueMemory>, Access),
+    Queue(queue_memory::Pages, Access),
 }
 
 impl Shown {
     fn len(&self) -> usize {
         match self {
             Self::Device(pages, ..) => pages.len,
-            Self::Queue(memory, _) => memory.len(),
+            Self::Queue(pages, _) => pages.len(),
         }
-    }
-}
-
-/// An entry of the RDMA core's table of what a user context can map.
-///
-/// It keeps what it shows alive, until neither its object nor a mapping of a device's pages needs
-/// it.
-///
-/// # Invariants
-///
-/// - `base` is at offset 0, so that a pointer to it is a pointer to the whole.
-/// - It is on the heap from `KBox`; once it is in the table it is freed by [`free`].
-/// - Pages of a device are those of an [`IoPages`] of the device that its user context is of.
-#[repr(C)]
-struct Entry {
-    base: Opaque<bindings::rdma_user_mmap_entry>,
-    /// The next entry of the same object.
-    next: Cell<*mut Entry>,
-    shown: Shown,
-}
-
-/// The entries of one object.
-///
-/// # Invariants
-///
-/// Has the object's reference to each entry on the list that `head` begins, null where there is
-/// none; their user context exists.
-struct List {
-    head: Atomic<*mut Entry>,
-}
-
-// SAFETY: The entries are only reached to remove them, which any thread may do.
-unsafe impl Send for List {}
-// SAFETY: Whoever takes the list out has it alone.
-unsafe impl Sync for List {}
-
-impl List {
-    /// No entries.
-    fn new() -> Self {
-        // INVARIANT: An empty list refers to nothing.
-        Self {
-            head: Atomic::new(ptr::null_mut()),
-        }
-    }
-
-    /// Removes all entries.
-    fn clear(&self) {
-        // INVARIANT: The list is empty, and its references are ours.
-        let mut head = self.head.xchg(ptr::null_mut(), Full);
-        while let Some(entry) = NonNull::new(head) {
-            // INVARIANT: The reference was the list's.
-            let entry = ManuallyDrop::new(Reference(entry));
-            head = entry.next.get();
-            // SAFETY: We have a reference, and this gives it back.
-            unsafe { bindings::rdma_user_mmap_entry_remove(entry.0.as_ptr().cast()) };
-        }
-    }
-}
-
-impl Drop for List {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
-/// The mappings of an object that is being created.
-///
-/// Where creating it fails, they are gone with it.
-///
-/// # Invariants
-///
-/// `ucontext` is the user context of the running call.
-pub struct Mappings<'a> {
-    ucontext: NonNull<bindings::ib_ucontext>,
-    list: List,
-    _call: PhantomData<&'a bindings::ib_ucontext>,
-}
-
-impl Mappings<'_> {
-    /// No mappings yet, for an object of a user context.
-    ///
-    /// # Safety
-    ///
-    /// `ucontext` is the user context of the running call, whose device's operations have
-    /// `mmap_free` from [`Operations::with_user_mmap`](crate::provider::Operations).
-    pub(crate) unsafe fn new(ucontext: NonNull<bindings::ib_ucontext>) -> Self {
-        // INVARIANT: By the safety requirements.
-        Self {
-            ucontext,
-            list: List::new(),
-            _call: PhantomData,
-        }
-    }
-
-    /// Adds a mapping; returns its key.
-    ///
-    /// # Errors
-    ///
-    /// - `ENOMEM`: no memory, or no keys left in this user context.
-    /// - `EINVAL`: the pages are not those of the user context's device.
-    pub fn add(&mut self, target: Target<'_>) -> Result<u64> {
-        const_assert!(offset_of!(Entry, base) == 0);
-        let shown = match target {
-            Target::Device(pages, caching, watched) => {
-                self.expect_own(pages.device)?;
-                Shown::Device(pages.pages, caching, watched)
-            }
-            Target::Queue(memory, access) => Shown::Queue(memory, access),
-        };
-        let len = shown.len();
-        let mut entry = KBox::new(
-            Entry {
-                base: Opaque::zeroed(),
-                next: Cell::new(self.list.head.load(Relaxed)),
-                shown,
-            },
-            GFP_KERNEL_ACCOUNT,
-        )?;
-        let whole = &raw mut *entry;
-        let raw = whole.cast::<bindings::rdma_user_mmap_entry>();
-
-        // SAFETY: By the type invariants the user context is valid. The entry is zeroed memory
-        // that, once it is in the table, stays until `free()`; its length is not 0.
-        to_result(unsafe {
-            bindings::rdma_user_mmap_entry_insert(self.ucontext.as_ptr(), raw, len)
-        })?;
-        // `free()` makes it a box again.
-        mem::forget(entry);
-        // INVARIANT: Inserting gave us a reference, and `&mut self` says that nobody else adds one.
-        self.list.head.store(whole, Relaxed);
-        // SAFETY: We have a reference, and the field does not change.
-        let page = unsafe { (*raw).start_pgoff } as u64;
-        Ok(page.wrapping_mul(PAGE_SIZE as u64))
-    }
-
-    /// Checks that `device` is the one behind the user context: mappings are revoked when that
-    /// goes away.
-    fn expect_own(&self, device: &pci::Device<Bound>) -> Result {
-        // SAFETY: By the type invariants the user context is that of a running call, so that its
-        // device is registered.
-        let own = unsafe { (*self.ucontext.as_ref().device).dma_device };
-        match core::ptr::eq(own, dev_as_raw(device.as_ref())) {
-            true => Ok(()),
-            false => Err(EINVAL),
-        }
-    }
-
-    /// Gives all of them up: what is mapped stays mapped, and nothing more can be.
-    pub fn clear(&mut self) {
-        self.list.clear();
-    }
-
-    /// Hands the mappings over to the object, which was created.
-    pub(crate) fn into_owned(self) -> ObjectMappings {
-        ObjectMappings(self.list)
-    }
-}
-
-/// The mappings of an object. They cannot be mapped any more when this is dropped.
-///
-/// It must be dropped before the user context of its object is gone.
-pub(crate) struct ObjectMappings(List);
-
-impl ObjectMappings {
-    /// Gives all of them up: what is mapped stays mapped, and nothing more can be.
-    pub(crate) fn clear(&self) {
-        self.0.clear();
     }
 }
 
@@ -361,7 +180,7 @@ impl ObjectMappings {
 ///
 /// # Invariants
 ///
-/// The `mmap` callback of `ucontext`, all of whose entries are [`Entry`]s, sets up `vma` during
+/// The `mmap` callback of `ucontext`, all of whose entries are [`Entry`](entries::Entry)s, sets up `vma` during
 /// `'a`.
 pub(crate) struct Request<'a> {
     ucontext: *mut bindings::ib_ucontext,
@@ -395,7 +214,7 @@ impl Request<'_> {
     /// - `ENOMEM`: no memory.
     /// - `EAGAIN`: the device's pages could not be mapped.
     pub(crate) fn map(&self) -> Result {
-        let entry = self.entry()?;
+        let entry = Reference::of(self)?;
         match &entry.shown {
             Shown::Device(pages, caching, watched) => {
                 if watched.is_some() {
@@ -415,20 +234,12 @@ impl Request<'_> {
                         (pages.first / PAGE_SIZE as u64) as c_ulong,
                         pages.len,
                         self.protection(*caching),
-                        entry.0.as_ptr().cast(),
+                        entry.as_ptr(),
                     )
                 })
             }
-            Shown::Queue(memory, access) => map_queue(self.vma, memory, *access),
+            Shown::Queue(pages, access) => map_queue(self.vma, pages, *access),
         }
-    }
-
-    /// The entry that the process asks for.
-    fn entry(&self) -> Result<Reference> {
-        // SAFETY: By the type invariants both are valid.
-        let raw = unsafe { bindings::rdma_user_mmap_entry_get(self.ucontext, self.vma.as_ptr()) };
-        // INVARIANT: By the type invariants it is part of an `Entry`, and the reference is ours.
-        NonNull::new(raw.cast()).map(Reference).ok_or(EINVAL)
     }
 
     /// How the area's pages are to be accessed.
@@ -444,51 +255,17 @@ impl Request<'_> {
     }
 }
 
-/// A reference to an entry.
-///
-/// # Invariants
-///
-/// It points to an [`Entry`] in the table, and owns one of its references.
-struct Reference(NonNull<Entry>);
-
-impl Deref for Reference {
-    type Target = Entry;
-
-    fn deref(&self) -> &Entry {
-        // SAFETY: By the type invariants the entry is there, and nobody changes it.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl Drop for Reference {
-    fn drop(&mut self) {
-        // SAFETY: By the type invariants the reference is ours, and this gives it back.
-        unsafe { bindings::rdma_user_mmap_entry_put(self.0.as_ptr().cast()) };
-    }
-}
-
-fn map_queue(vma: &VmaNew, memory: &QueueMemory, access: Access) -> Result {
+fn map_queue(vma: &VmaNew, pages: &queue_memory::Pages, access: Access) -> Result {
     if access == Access::ReadOnly {
         vma.try_clear_maywrite().map_err(|_| EPERM)?;
     }
     vma.set_dontexpand();
     let mixed = vma.set_mixedmap();
     let addresses = (vma.start()..vma.end()).step_by(PAGE_SIZE);
-    for (address, page) in addresses.zip(memory.pages()) {
+    for (address, page) in addresses.zip(pages.iter()) {
         mixed.vm_insert_page(address, &page)?;
     }
     Ok(())
-}
-
-/// Frees an entry that nobody needs any more.
-///
-/// # Safety
-///
-/// This is the `mmap_free` callback of a device all of whose entries are [`Entry`]s.
-pub(crate) unsafe fn free(entry: *mut bindings::rdma_user_mmap_entry) {
-    // SAFETY: By the safety requirements and the type invariants it is part of an `Entry` from
-    // a `KBox`, and nobody has a reference to it.
-    drop(unsafe { KBox::from_raw(entry.cast::<Entry>()) });
 }
 
 #[kernel::macros::kunit_tests(rdma_mmap)]

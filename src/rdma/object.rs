@@ -64,6 +64,17 @@ impl<C, T> Object<C, T> {
         unsafe { (*raw.cast::<Self>()).data.assume_init_ref() }
     }
 
+    /// Drops the private part of an object that goes away.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::take`], in place of which this is called.
+    pub(crate) unsafe fn drop(raw: *mut C) {
+        // SAFETY: By the safety requirements and the type invariants `data` is initialized; nobody
+        // uses it any more, and nobody will read it again.
+        unsafe { (*raw.cast::<Self>()).data.assume_init_drop() };
+    }
+
     /// Takes the private part out of an object that goes away.
     ///
     /// # Safety

@@ -46,16 +46,21 @@ enum Zone {
     Below4Gib,
 }
 
-/// Zeroed pages that follow each other.
+/// Zeroed pages that follow each other, which stay until the last clone goes.
 ///
 /// # Invariants
 ///
 /// `start` is that of `len` bytes from `alloc_pages_exact()`; `len` is a multiple of the page size
-/// and not 0.
-struct Pages {
+/// and not 0. Has a reference to each page.
+pub(crate) struct Pages {
     start: NonNull<c_void>,
     len: usize,
 }
+
+// SAFETY: References to pages are not tied to a thread.
+unsafe impl Send for Pages {}
+// SAFETY: Shared access takes references to pages; the memory's content is not touched.
+unsafe impl Sync for Pages {}
 
 impl Pages {
     fn new(len: usize, zone: Zone) -> Result<Self> {
@@ -63,11 +68,17 @@ impl Pages {
         // SAFETY: The function can always be called; it may sleep, as callers of this one may.
         let start = unsafe { bindings::rdma_shim_alloc_pages_exact(len, zone == Zone::Below4Gib) };
         let start = NonNull::new(start).ok_or(ENOMEM)?;
-        // INVARIANT: Allocated just now.
+        // INVARIANT: Allocated just now, which is a reference to each page.
         Ok(Self { start, len })
     }
 
-    fn iter(&self) -> impl Iterator<Item = BorrowedPage<'_>> {
+    /// Their size in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Each of them, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = BorrowedPage<'_>> {
         (0..self.len).step_by(PAGE_SIZE).filter_map(|offset| {
             // SAFETY: `offset` is less than `len`, and by the type invariants the memory is of
             // that size and from the page allocator: the address has a page, which is there for as
@@ -81,10 +92,22 @@ impl Pages {
     }
 }
 
+impl Clone for Pages {
+    fn clone(&self) -> Self {
+        // SAFETY: By the type invariants there are pages of that size, each with our reference.
+        unsafe { bindings::rdma_shim_get_pages(self.start.as_ptr(), self.len) };
+        // INVARIANT: The references were taken just now.
+        Self {
+            start: self.start,
+            len: self.len,
+        }
+    }
+}
+
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: By the type invariants the memory is allocated so. A process that has pages
-        // mapped holds references to them.
+        // SAFETY: By the type invariants the memory is allocated so, and each page has a reference
+        // that is ours: this gives up no more. A process that has pages mapped holds its own.
         unsafe { bindings::free_pages_exact(self.start.as_ptr(), self.len) };
     }
 }
@@ -94,8 +117,8 @@ impl Drop for Pages {
 /// They are charged to the memory cgroup of the process that asks for them. Where there is no memory,
 /// or none within the cgroup's limit, asking fails; no process is killed for it.
 ///
-/// A process that maps them has them as long as it wants, also when this is dropped: each page has
-/// its own reference count. A device gets them as [`Lent`](crate::dma::Lent).
+/// A process that may map them has them as long as it wants, also when this is dropped: each page
+/// has its own reference count. A device gets them as [`Lent`](crate::dma::Lent).
 ///
 /// # Invariants
 ///
@@ -180,13 +203,14 @@ impl QueueMemory {
         self.pages.len
     }
 
-    /// The pages in order.
-    pub(crate) fn pages(&self) -> impl Iterator<Item = BorrowedPage<'_>> {
-        self.pages.iter()
+    /// The pages, for processes to map.
+    pub(crate) fn share(&self) -> Pages {
+        self.pages.clone()
     }
 }
 
-impl HasDmaAddress for QueueMemory {
+// SAFETY: By the type invariants the memory is mapped there until `self` is dropped.
+unsafe impl HasDmaAddress for QueueMemory {
     fn dma_address(&self, _lent: &Disclosure) -> u64 {
         self.dma_address
     }

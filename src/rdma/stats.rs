@@ -71,10 +71,10 @@ pub(crate) unsafe fn update(
     stats: *mut bindings::rdma_hw_stats,
     read: impl FnOnce(&mut [u64]) -> Result,
 ) -> Result<c_int> {
-    // SAFETY: The kernel's clock is a plain integer that it changes at any time.
-    let now = unsafe { (&raw const bindings::jiffies).read_volatile() };
-    // SAFETY: By the safety requirements `stats` is valid, and its values are used by nobody else.
+    // SAFETY: The kernel's clock is a plain integer that it changes at any time. By the safety
+    // requirements `stats` is valid, and its values are used by nobody else.
     unsafe {
+        let now = (&raw const bindings::jiffies).read_volatile();
         // Never read, it is of the time 0, long before the boot.
         if now.wrapping_sub((*stats).timestamp) > (*stats).lifespan {
             read(values(stats))?;

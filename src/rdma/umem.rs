@@ -292,7 +292,8 @@ impl Umem {
     }
 }
 
-impl HasDmaAddress for Umem {
+// SAFETY: By the type invariants the memory is pinned and mapped until `self` is dropped.
+unsafe impl HasDmaAddress for Umem {
     /// Where its first byte is.
     fn dma_address(&self, _lent: &Disclosure) -> u64 {
         self.raw_dma_address()

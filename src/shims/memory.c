@@ -4,9 +4,15 @@
 #include <linux/dma-mapping.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
+#include <linux/slab.h>
 #include <linux/swiotlb.h>
 
 #include "rdma_shims.h"
+
+void *rdma_shim_kmalloc_nofail(size_t size)
+{
+	return kmalloc(size, GFP_KERNEL | __GFP_NOFAIL);
+}
 
 void *rdma_shim_alloc_pages_exact(size_t size, bool below_4_gib)
 {
@@ -25,6 +31,14 @@ bool rdma_shim_dma_bounces(struct device *dev)
 bool rdma_shim_dma_is_coherent(struct device *dev)
 {
 	return dev_is_dma_coherent(dev);
+}
+
+void rdma_shim_get_pages(const void *addr, size_t size)
+{
+	size_t offset;
+
+	for (offset = 0; offset < size; offset += PAGE_SIZE)
+		get_page(virt_to_page(addr + offset));
 }
 
 struct page *rdma_shim_virt_to_page(const void *addr)

@@ -7,10 +7,10 @@ use super::{
     memory::refused,
     qp::Qp,
     refused::{
+        self,
         Name,
         Object,
-        Returnable,
-        Room, //
+        Returnable, //
     },
     ucontext::UContext, //
 };
@@ -96,8 +96,8 @@ impl Object for EventCounter {
 
 /// A completion counter of a user context.
 pub(crate) struct CompCntr {
-    completions: Returnable<EventCounter>,
-    errors: Returnable<EventCounter>,
+    completions: EventCounter,
+    errors: EventCounter,
 }
 
 impl CompletionCounters for Efa {
@@ -114,7 +114,7 @@ impl CompletionCounters for Efa {
 
     fn create_comp_cntr(
         dev: &Device<'_>,
-        ucontext: &Returnable<UContext>,
+        ucontext: &UContext,
         memory: &CompCntrMemory<'_>,
     ) -> Result<CompCntr> {
         create(dev, ucontext, memory)
@@ -134,12 +134,7 @@ impl CompletionCounters for Efa {
         modify(dev, counter, entry, change)
     }
 
-    fn attach_comp_cntr(
-        dev: &Device<'_>,
-        qp: &Returnable<Qp>,
-        counter: &CompCntr,
-        ops: CompCntrOps,
-    ) -> Result {
+    fn attach_comp_cntr(dev: &Device<'_>, qp: &Qp, counter: &CompCntr, ops: CompCntrOps) -> Result {
         attach(dev, qp, counter, ops)
     }
 }
@@ -203,27 +198,25 @@ fn create_event_counter(
     dev: &Device<'_>,
     ucontext: &UContext,
     memory: Umem,
-) -> Result<Returnable<EventCounter>> {
+) -> Result<EventCounter> {
     let generation = ucontext.generation;
     dev.expect_current(generation)?;
     let users = Users::new()?;
-    let (room, created) = Room::new()?.create(dev, memory, |memory| {
+    let created = refused::create(dev, memory, |memory| {
         let command = CreateEventCounter {
             uarn: ucontext.uarn,
             addr: memory.dma_address(),
         };
         Ok((command, None))
     })?;
-    room.take(
-        dev,
-        EventCounter {
-            generation,
-            handle: created.reply,
-            users,
-            memory: created.memory,
-            _uar: ucontext.users.add(),
-        },
-    )
+    let counter = EventCounter {
+        generation,
+        handle: created.reply,
+        users,
+        memory: created.memory,
+        _uar: ucontext.users.add(),
+    };
+    counter.accept(dev)
 }
 
 /// Changes a value.

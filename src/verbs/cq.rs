@@ -9,10 +9,10 @@ use super::{
     memory,
     mmap,
     refused::{
+        self,
         Name,
         Object,
-        Returnable,
-        Room, //
+        Returnable, //
     },
     ucontext::UContext, //
 };
@@ -37,25 +37,19 @@ use crate::{
 };
 use core::mem::offset_of;
 use kernel::{
-    dma::DataDirection,
-    page::page_align,
     prelude::*,
-    sync::Arc,
     types::ScopeGuard, //
 };
 use rdma::{
-    cq::NewCq,
-    dma::{
-        Disclosure,
-        HasDmaAddress,
-        Lent, //
+    cq::{
+        CqMemory,
+        NewCq, //
     },
+    dma::Lent,
     mmap::{
         Access,
         Target, //
-    },
-    queue_memory::QueueMemory,
-    umem::Umem, //
+    }, //
 };
 use zerocopy::FromZeros;
 
@@ -72,44 +66,8 @@ pub(crate) struct Cq {
     /// Queue pairs that the device has with completions in it.
     pub(super) users: Users,
     _events: Option<Subscription>,
-    pub(super) memory: Lent<Memory, DestroyCq>,
+    pub(super) memory: Lent<CqMemory, DestroyCq>,
     _uar: Use,
-}
-
-/// The memory of a queue.
-pub(crate) enum Memory {
-    /// The kernel's, for user space to map.
-    Kernel(Arc<QueueMemory>),
-    /// What user space brought.
-    User(Umem),
-}
-
-impl Memory {
-    /// The memory that user space brought, or new memory, for `len` bytes.
-    fn new(dev: &Device<'_>, new: &NewCq<'_>, len: usize) -> Result<Self> {
-        // Whole pages, as user space maps them.
-        let len = page_align(len).ok_or(EINVAL)?;
-        let umem = new.user_memory(len);
-        let Some(mut umem) = umem.map_err(|reason| memory::refused(dev, "create_cq", reason))?
-        else {
-            let memory = memory::for_queue(dev, "create_cq", len, DataDirection::FromDevice)?;
-            return Ok(Self::Kernel(Arc::new(memory, GFP_KERNEL_ACCOUNT)?));
-        };
-        // The device knows only where it begins.
-        if !umem.is_contiguous() {
-            return Err(EINVAL);
-        }
-        Ok(Self::User(umem))
-    }
-}
-
-impl HasDmaAddress for Memory {
-    fn dma_address(&self, lent: &Disclosure) -> u64 {
-        match self {
-            Self::Kernel(memory) => memory.dma_address(lent),
-            Self::User(umem) => umem.dma_address(lent),
-        }
-    }
 }
 
 impl Object for Cq {
@@ -152,15 +110,11 @@ pub(crate) fn create(
     dev: &Device<'_>,
     ucontext: &UContext,
     new: &mut NewCq<'_>,
-) -> Result<(Returnable<Cq>, u32)> {
+) -> Result<(Cq, u32)> {
     try_create(dev, ucontext, new).inspect_err(|_| dev.stats.create_cq_err.inc())
 }
 
-fn try_create(
-    dev: &Device<'_>,
-    ucontext: &UContext,
-    new: &mut NewCq<'_>,
-) -> Result<(Returnable<Cq>, u32)> {
+fn try_create(dev: &Device<'_>, ucontext: &UContext, new: &mut NewCq<'_>) -> Result<(Cq, u32)> {
     if new.flags != 0 {
         return Err(EOPNOTSUPP);
     }
@@ -176,26 +130,26 @@ fn try_create(
     }
 
     let users = Users::new()?;
-    let memory = Memory::new(dev, new, shape.len()?)?;
+    let memory = new
+        .memory(dev.pdev.as_ref(), shape.len()?)
+        .map_err(|reason| memory::refused(dev, "create_cq", reason))?;
     let events = match eq {
         Some(eq) => Some(eq.reserve(new.notifier()?)?),
         None => None,
     };
-    let (room, created) = Room::new()?.create(dev, memory, |memory| {
+    let created = refused::create(dev, memory, |memory| {
         let command = shape.command(ucontext.uarn, memory.dma_address(), eq);
         Ok((command, None))
     })?;
-    let cq = room.take(
-        dev,
-        Cq {
-            generation,
-            number: created.reply.number,
-            users,
-            _events: events.map(|events| events.subscribe(created.reply.number)),
-            memory: created.memory,
-            _uar: ucontext.users.add(),
-        },
-    )?;
+    let cq = Cq {
+        generation,
+        number: created.reply.number,
+        users,
+        _events: events.map(|events| events.subscribe(created.reply.number)),
+        memory: created.memory,
+        _uar: ucontext.users.add(),
+    };
+    let cq = cq.accept(dev)?;
     let cq = ScopeGuard::new_with_data(cq, |cq| cq.end(dev));
 
     let response = response(dev, new, &cq.memory, &created.reply)?;
@@ -209,19 +163,19 @@ fn try_create(
 fn response(
     dev: &Device<'_>,
     new: &mut NewCq<'_>,
-    memory: &Memory,
+    memory: &CqMemory,
     created: &CreatedCq,
 ) -> Result<IbvCreateCqResp> {
     let mut response = IbvCreateCqResp {
         cq_idx: created.number,
         ..IbvCreateCqResp::new_zeroed()
     };
-    let Memory::Kernel(memory) = memory else {
+    let CqMemory::Kernel(memory) = memory else {
         return Ok(response);
     };
     // CAST: `usize` has at most 64 bits.
     response.q_mmap_size = memory.len() as u64;
-    let target = Target::Queue(memory.clone(), Access::ReadOnly);
+    let target = Target::Queue(memory, Access::ReadOnly);
     response.q_mmap_key = new.mappings.add(target)?;
     if let Some(offset) = created.doorbell {
         let doorbell = mmap::doorbell(dev, offset)?;

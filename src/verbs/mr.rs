@@ -5,10 +5,10 @@
 use super::{
     pd::Pd,
     refused::{
+        self,
         Name,
         Object,
-        Returnable,
-        Room, //
+        Returnable, //
     }, //
 };
 use crate::{
@@ -70,24 +70,24 @@ pub(crate) struct Mr {
 }
 
 impl MemoryRegions for Efa {
-    type Mr = Returnable<Mr>;
+    type Mr = Mr;
 
     const METHODS: &'static [AnyMrMethod<Self>] = &[AnyMrMethod::of::<QueryMr, _>()];
 
     fn reg_user_mr(
         dev: &Device<'_>,
-        pd: &Returnable<Pd>,
+        pd: &Pd,
         request: &MrRequest<'_>,
         udata: &Udata<'_>,
-    ) -> Result<NewMr<Returnable<Mr>>> {
+    ) -> Result<NewMr<Mr>> {
         reg(dev, pd, request, udata).inspect_err(|_| dev.stats.reg_mr_err.inc())
     }
 
-    fn dereg_mr(dev: &Device<'_>, mr: &Returnable<Mr>) -> Result {
+    fn dereg_mr(dev: &Device<'_>, mr: &Mr) -> Result {
         mr.destroy(dev)
     }
 
-    fn end_mr(dev: &Device<'_>, mr: Returnable<Mr>) {
+    fn end_mr(dev: &Device<'_>, mr: Mr) {
         mr.end(dev);
     }
 }
@@ -106,12 +106,7 @@ impl MemoryRegions for Efa {
 ///   that it refused to take back before.
 /// - What else pinning the memory fails with: `EFAULT`, `EBADF`, `EPERM`.
 /// - What the admin queue fails with.
-fn reg(
-    dev: &Device<'_>,
-    pd: &Pd,
-    request: &MrRequest<'_>,
-    udata: &Udata<'_>,
-) -> Result<NewMr<Returnable<Mr>>> {
+fn reg(dev: &Device<'_>, pd: &Pd, request: &MrRequest<'_>, udata: &Udata<'_>) -> Result<NewMr<Mr>> {
     if request.has_dma_handle {
         return Err(EOPNOTSUPP);
     }
@@ -147,22 +142,20 @@ fn reg(
     })?;
     // Read first: should a reset come in between, the keys count as ones from before it.
     let generation = dev.admin.generation();
-    let (room, created) = Room::new()?.create(dev, memory, |memory| {
+    let created = refused::create(dev, memory, |memory| {
         command(dev, pd, request, permissions, memory)
     })?;
+    let mr = Mr {
+        generation,
+        lkey: created.reply.lkey,
+        interconnects: created.reply.interconnects,
+        memory: created.memory,
+        _pd: pd.users.add(),
+    };
     Ok(NewMr {
         lkey: created.reply.lkey,
         rkey: created.reply.rkey,
-        data: room.take(
-            dev,
-            Mr {
-                generation,
-                lkey: created.reply.lkey,
-                interconnects: created.reply.interconnects,
-                memory: created.memory,
-                _pd: pd.users.add(),
-            },
-        )?,
+        data: mr.accept(dev)?,
     })
 }
 
@@ -294,7 +287,7 @@ impl MrMethod<4> for QueryMr {
         IB_ATTR_QUERY_MR_RESP_RDMA_RECV_IC_ID,
     ];
 
-    fn call(_dev: &Device<'_>, mr: &Returnable<Mr>) -> Result<[u16; 4]> {
+    fn call(_dev: &Device<'_>, mr: &Mr) -> Result<[u16; 4]> {
         let Interconnects {
             recv,
             rdma_read,

@@ -5,8 +5,7 @@
 use super::refused::{
     Name,
     Object,
-    Returnable,
-    Room, //
+    Returnable, //
 };
 use crate::{
     admin::commands::{
@@ -48,14 +47,13 @@ pub(crate) struct Pd {
 /// - `EFAULT`: the response cannot be written. The protection domain is given back.
 /// - `EIO`: the device handed out a protection domain that it refused to take back before.
 /// - What the admin queue fails with.
-pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd>> {
+pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Pd> {
     try_alloc(dev, udata).inspect_err(|_| dev.stats.alloc_pd_err.inc())
 }
 
-fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd>> {
+fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Pd> {
     udata.expect_no_request()?;
     let users = Users::new()?;
-    let room = Room::new()?;
     let domain = KBox::new_uninit(GFP_KERNEL_ACCOUNT)?;
     // Read first: should a reset come in between, the number counts as one from before it, and is
     // never given back in place of somebody else's.
@@ -65,7 +63,7 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd>> {
         number: dev.admin.exec(&AllocPd)?,
     };
     let Ok(domain) = domain.write_pin_init(Domain::new(id));
-    let pd = room.take(dev, Pd { domain, users })?;
+    let pd = Pd { domain, users }.accept(dev)?;
     let pd = ScopeGuard::new_with_data(pd, |pd| pd.end(dev));
 
     udata.respond(&IbvAllocPdResp {

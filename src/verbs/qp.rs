@@ -9,10 +9,13 @@ mod send_ring;
 mod transitions;
 
 use self::send_ring::SendRing;
-use super::refused::{
-    Name,
-    Object,
-    Returnable, //
+use super::{
+    refused::{
+        Name,
+        Object,
+        Returnable, //
+    },
+    ucontext::UContext, //
 };
 use crate::{
     admin::commands::qp::{
@@ -59,7 +62,7 @@ pub(crate) struct Qp {
     transport: Transport,
     cap: QpCap,
     // Dropped in this order: memory that the device used, then the use of what it is made from.
-    pub(super) receive_ring: Lent<Option<Arc<QueueMemory>>, DestroyQp>,
+    pub(super) receive_ring: Lent<Option<QueueMemory>, DestroyQp>,
     pub(super) variable: Arc<Variable>,
     made_from: MadeFrom,
 }
@@ -128,14 +131,30 @@ impl Qp {
         if !self.is_in_use() || self.made_from.ucontext.try_linger(MAX_LINGERING) {
             return Ok(());
         }
-        ratelimited!(dev_warn!(
-            dev.pdev,
-            "destroy_qp: QP {}: its send ring is mapped, and {MAX_LINGERING} destroyed QPs of this \
-             context wait until theirs are unmapped: unmap some\n",
-            self.number
-        ));
-        Err(EBUSY)
+        too_many_linger(dev, "destroy_qp")
     }
+}
+
+/// Checks that a context may have a queue pair with a send ring: that has to be held back, too, if
+/// creating it fails when the process can reach the ring already.
+///
+/// # Errors
+///
+/// `EBUSY`: the context holds back as many as it may. The process has to unmap some.
+fn may_have_send_ring(dev: &Device<'_>, ucontext: &UContext) -> Result {
+    if ucontext.users.lingering() < MAX_LINGERING {
+        return Ok(());
+    }
+    too_many_linger(dev, "create_qp")
+}
+
+fn too_many_linger(dev: &Device<'_>, verb: &str) -> Result {
+    ratelimited!(dev_warn!(
+        dev.pdev,
+        "{verb}: {MAX_LINGERING} destroyed QPs of this context wait until their send rings are \
+         unmapped: unmap some\n"
+    ));
+    Err(EBUSY)
 }
 
 impl Object for Qp {
@@ -161,6 +180,8 @@ impl Object for Qp {
     }
 
     fn give_back(&self, dev: &Device<'_>) -> Result {
+        // Whatever the device says now, its process is not in the way.
+        self.made_from.ucontext.end_linger();
         let handle = self.handle;
         self.receive_ring
             .let_go(dev.end_use(self.generation, &DestroyQp { handle })?);
@@ -169,33 +190,28 @@ impl Object for Qp {
 }
 
 impl QueuePairs for Efa {
-    type Qp = Returnable<Qp>;
+    type Qp = Qp;
 
-    fn create_qp(dev: &Device<'_>, new: &mut NewQp<'_, Self>) -> Result<(u32, Returnable<Qp>)> {
+    fn create_qp(dev: &Device<'_>, new: &mut NewQp<'_, Self>) -> Result<(u32, Qp)> {
         create::create(dev, new)
             .map(|qp| (qp.number.into(), qp))
             .inspect_err(|_| dev.stats.create_qp_err.inc())
     }
 
-    fn modify_qp(
-        dev: &Device<'_>,
-        qp: &Returnable<Qp>,
-        change: &QpChange,
-        udata: &Udata<'_>,
-    ) -> Result {
+    fn modify_qp(dev: &Device<'_>, qp: &Qp, change: &QpChange, udata: &Udata<'_>) -> Result {
         modify::modify(dev, qp, change, udata)
     }
 
-    fn query_qp(dev: &Device<'_>, qp: &Returnable<Qp>, wanted: QpAttrs) -> Result<QpStatus> {
+    fn query_qp(dev: &Device<'_>, qp: &Qp, wanted: QpAttrs) -> Result<QpStatus> {
         query::query(dev, qp, wanted)
     }
 
-    fn destroy_qp(dev: &Device<'_>, qp: &Returnable<Qp>) -> Result {
+    fn destroy_qp(dev: &Device<'_>, qp: &Qp) -> Result {
         qp.may_linger(dev)?;
         qp.destroy(dev)
     }
 
-    fn end_qp(dev: &Device<'_>, qp: Returnable<Qp>) {
+    fn end_qp(dev: &Device<'_>, qp: Qp) {
         qp.end(dev);
     }
 }

@@ -7,10 +7,7 @@
 
 use super::{
     comp_cntr::EventCounter,
-    cq::{
-        self,
-        Cq, //
-    },
+    cq::Cq,
     mr::Mr,
     pd::Pd,
     qp::Qp,
@@ -25,19 +22,15 @@ use crate::{
     },
     device::Device,
     driver::Efa,
-    quarantine::{
-        Attempt,
-        Slot, //
-    }, //
+    quarantine::Attempt, //
 };
-use core::ops::Deref;
 use kernel::{
     fmt,
     prelude::*,
-    sync::Arc,
     time::Msecs, //
 };
 use rdma::{
+    cq::CqMemory,
     deferred::Work,
     dma::{
         Lent,
@@ -56,13 +49,13 @@ pub(crate) enum Refused {
     Mr(Mr),
     Pd(Pd),
     /// Memory of a CQ that the device may have created, or may still create.
-    CqMemory(#[expect(dead_code, reason = "it is only kept")] Lent<cq::Memory, UntilReset>),
+    CqMemory(#[expect(dead_code, reason = "it is only kept")] Lent<CqMemory, UntilReset>),
     /// The same of a memory region or an event counter.
     PinnedMemory(#[expect(dead_code, reason = "it is only kept")] Lent<Umem, UntilReset>),
     Qp(Qp),
     /// The same of a receive queue.
     QueueMemory(
-        #[expect(dead_code, reason = "it is only kept")] Lent<Option<Arc<QueueMemory>>, UntilReset>,
+        #[expect(dead_code, reason = "it is only kept")] Lent<Option<QueueMemory>, UntilReset>,
     ),
     UContext(UContext),
 }
@@ -168,8 +161,8 @@ impl From<Mr> for Refused {
     }
 }
 
-impl From<Lent<cq::Memory, UntilReset>> for Refused {
-    fn from(memory: Lent<cq::Memory, UntilReset>) -> Self {
+impl From<Lent<CqMemory, UntilReset>> for Refused {
+    fn from(memory: Lent<CqMemory, UntilReset>) -> Self {
         Self::CqMemory(memory)
     }
 }
@@ -192,8 +185,8 @@ impl From<Lent<Umem, UntilReset>> for Refused {
     }
 }
 
-impl From<Lent<Option<Arc<QueueMemory>>, UntilReset>> for Refused {
-    fn from(memory: Lent<Option<Arc<QueueMemory>>, UntilReset>) -> Self {
+impl From<Lent<Option<QueueMemory>, UntilReset>> for Refused {
+    fn from(memory: Lent<Option<QueueMemory>, UntilReset>) -> Self {
         Self::QueueMemory(memory)
     }
 }
@@ -204,107 +197,52 @@ impl From<UContext> for Refused {
     }
 }
 
-/// An object of the device, with room in the quarantine in case the device does not take it back.
-pub(crate) struct Returnable<T> {
-    object: T,
-    slot: Slot<Refused>,
+/// Has the device create an object that uses `memory`, by the command that `command` makes.
+///
+/// # Errors
+///
+/// See [`Admin::create`](crate::admin::Admin::create). The memory is freed, unless it is not known
+/// what the device did: then it stays until the device was reset.
+pub(super) fn create<C: Creates, M: 'static>(
+    dev: &Device<'_>,
+    memory: M,
+    command: impl FnOnce(&mut Lent<M, C::End>) -> Result<(C, Option<ControlBuffer>)>,
+) -> Result<Created<C, M>>
+where
+    Lent<M, UntilReset>: Into<Refused>,
+{
+    dev.admin
+        .create(memory, command)
+        .map_err(|NotCreated { error, kept }| {
+            if let Some(memory) = kept {
+                quarantine(dev, memory.into());
+            }
+            error
+        })
 }
 
-/// Room for a [`Returnable`], to be had before the device is asked for the object.
-pub(super) struct Room(Slot<Refused>);
-
-impl Room {
-    /// Makes room.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`: there is no memory.
-    pub(super) fn new() -> Result<Self> {
-        Ok(Self(Slot::new()?))
-    }
-
-    /// Has the device create an object that uses `memory`, by the command that `command` makes.
-    ///
-    /// # Errors
-    ///
-    /// See [`Admin::create`](crate::admin::Admin::create). The memory is freed, unless it is not
-    /// known what the device did: then it stays until the device was reset.
-    pub(super) fn create<C: Creates, M: 'static>(
-        self,
-        dev: &Device<'_>,
-        memory: M,
-        command: impl FnOnce(&mut Lent<M, C::End>) -> Result<(C, Option<ControlBuffer>)>,
-    ) -> Result<(Self, Created<C, M>)>
-    where
-        Lent<M, UntilReset>: Into<Refused>,
-    {
-        match dev.admin.create(memory, command) {
-            Ok(created) => Ok((self, created)),
-            Err(NotCreated { error, kept }) => {
-                if let Some(memory) = kept {
-                    quarantine(dev, self.0, memory.into());
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// Puts a new object there.
+/// How an object that the device handed out comes, and goes.
+pub(crate) trait Returnable: Object + Into<Refused> {
+    /// Takes a new object over from the device.
     ///
     /// # Errors
     ///
     /// `EIO`: the device handed out a number that it refused to take back before. The new object is
     /// ended, and the old one with it if the device lets go of the number now: it has nothing of
     /// that number any more then. The old one's memory stays until the device was reset.
-    pub(super) fn take<T>(self, dev: &Device<'_>, object: T) -> Result<Returnable<T>>
-    where
-        T: Object + Into<Refused>,
-    {
-        let name = object.name();
+    #[inline(always)] // An object is large, and need not be moved for this.
+    fn accept(self, dev: &Device<'_>) -> Result<Self> {
+        let name = self.name();
         let is_it = |refused: &Refused| refused.object().is_some_and(|old| old.name().is(&name));
-        let Some((slot, old)) = dev.quarantine.take(is_it) else {
-            return Ok(Returnable {
-                object,
-                slot: self.0,
-            });
-        };
-        ratelimited!(dev_err!(
-            dev.pdev,
-            "the device handed out {} {}, which it has not taken back yet\n",
-            name.kind,
-            name.number
-        ));
-        let new = object.into();
-        if is_in_use(&old) {
-            // What ends the old one ends the new one, and no sooner.
-            if let Some(memory) = new.into_memory() {
-                quarantine(dev, self.0, memory);
+        match dev.quarantine.take(is_it) {
+            None => Ok(self),
+            Some(old) => {
+                end_both(dev, &name, old, self.into());
+                Err(EIO)
             }
-            quarantine(dev, slot, old);
-        } else if try_end(dev, &new) != Attempt::Done {
-            quarantine(dev, slot, old);
-            quarantine(dev, self.0, new);
-        } else {
-            // What the device let go of is the new object's.
-            if let Some(memory) = old.into_memory() {
-                quarantine(dev, slot, memory);
-            }
-            // What the old one was made from may wait for it.
-            dev.retries.begin();
         }
-        Err(EIO)
     }
-}
 
-impl<T> Deref for Returnable<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.object
-    }
-}
-
-impl<T: Object + Into<Refused>> Returnable<T> {
     /// Makes the device let go of an object, since its process asks for it.
     ///
     /// # Errors
@@ -315,22 +253,54 @@ impl<T: Object + Into<Refused>> Returnable<T> {
     /// - `EINVAL`, `ENOMEM`, `EOPNOTSUPP`: the device refused. A later try may succeed.
     ///
     /// [ended]: Self::end
-    pub(super) fn destroy(&self, dev: &Device<'_>) -> Result {
-        if self.object.is_in_use() {
+    fn destroy(&self, dev: &Device<'_>) -> Result {
+        if self.is_in_use() {
             return Err(ENODEV);
         }
-        self.object.give_back(dev).map_err(error_of_request)
+        self.give_back(dev).map_err(error_of_request)
     }
 
     /// Ends an object whose end must not fail: gives it back to the device, now or later.
-    pub(super) fn end(self, dev: &Device<'_>) {
-        if self.object.is_in_use() {
-            self.object.hold_back(dev);
+    fn end(self, dev: &Device<'_>) {
+        if self.is_in_use() {
+            self.hold_back(dev);
         }
-        let object = self.object.into();
-        if try_end(dev, &object) != Attempt::Done {
-            quarantine(dev, self.slot, object);
+        end_or_quarantine(dev, self.into());
+    }
+}
+
+impl<T: Object + Into<Refused>> Returnable for T {}
+
+/// Ends an old object and a new one to which the device gave the same number.
+fn end_both(dev: &Device<'_>, name: &Name, old: Refused, new: Refused) {
+    ratelimited!(dev_err!(
+        dev.pdev,
+        "the device handed out {} {}, which it has not taken back yet\n",
+        name.kind,
+        name.number
+    ));
+    if is_in_use(&old) {
+        // What ends the old one ends the new one, and no sooner.
+        if let Some(memory) = new.into_memory() {
+            quarantine(dev, memory);
         }
+        quarantine(dev, old);
+    } else if try_end(dev, &new) != Attempt::Done {
+        quarantine(dev, old);
+        quarantine(dev, new);
+    } else {
+        // What the device let go of is the new object's.
+        if let Some(memory) = old.into_memory() {
+            quarantine(dev, memory);
+        }
+        // What the old one was made from may wait for it.
+        dev.retries.begin();
+    }
+}
+
+fn end_or_quarantine(dev: &Device<'_>, object: Refused) {
+    if try_end(dev, &object) != Attempt::Done {
+        quarantine(dev, object);
     }
 }
 
@@ -344,8 +314,8 @@ fn error_of_request(error: Error) -> Error {
     }
 }
 
-fn quarantine(dev: &Device<'_>, slot: Slot<Refused>, object: Refused) {
-    dev.quarantine.insert(slot, object);
+fn quarantine(dev: &Device<'_>, object: Refused) {
+    dev.quarantine.insert(object);
     dev.retries.begin();
 }
 

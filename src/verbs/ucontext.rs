@@ -6,8 +6,7 @@
 use super::refused::{
     Name,
     Object,
-    Returnable,
-    Room, //
+    Returnable, //
 };
 use crate::{
     admin::commands::{
@@ -46,11 +45,11 @@ pub(crate) struct UContext {
 /// - `EFAULT`: the request cannot be read or the response not written. The UAR is given back.
 /// - `EIO`: the device handed out a UAR that it refused to take back before.
 /// - What the admin queue fails with.
-pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<UContext>> {
+pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<UContext> {
     try_alloc(dev, udata).inspect_err(|_| dev.stats.alloc_ucontext_err.inc())
 }
 
-fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<UContext>> {
+fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<UContext> {
     let request = udata.read_known_request::<IbvAllocUcontextCmd>()?;
     let queues = &dev.features().queues;
     check_user_knows_limits(
@@ -60,14 +59,13 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<UContext>
     )?;
 
     let users = Users::new()?;
-    let room = Room::new()?;
     let ucontext = UContext {
         // Read first: should a reset come in between, the UAR counts as one from before it.
         generation: dev.admin.generation(),
         uarn: dev.admin.exec(&AllocUar)?,
         users,
     };
-    let ucontext = room.take(dev, ucontext)?;
+    let ucontext = ucontext.accept(dev)?;
     let ucontext = ScopeGuard::new_with_data(ucontext, |ucontext| ucontext.end(dev));
 
     udata.respond(&IbvAllocUcontextResp {

@@ -286,6 +286,12 @@ impl<P: Provider, C: VerbsObject, T> Ending<'_, P, C, T> {
         unsafe { Object::<C, T>::take(self.0.raw) }
     }
 
+    /// Drops the private part: it is destroyed, and was ended before.
+    fn finish(self) {
+        // SAFETY: By the type invariants; the value is gone, so this is done once.
+        unsafe { Object::<C, T>::drop(self.0.raw) }
+    }
+
     /// Lets the provider end it.
     pub(super) fn end(self, end: impl for<'d> FnOnce(&'d P::Data<'d>, T)) {
         let device = self.0.device();
@@ -317,7 +323,7 @@ impl<P: Provider, C: UserObject, T> Ending<'_, P, C, T> {
         if reason == Reason::Request {
             match self.0.device().with(|dev| destroy(dev, self.0.data())) {
                 Ok(()) => {
-                    drop(self.take());
+                    self.finish();
                     return Ok(());
                 }
                 Err(error) if error != ENODEV => return Err(error),

@@ -77,15 +77,16 @@ impl<P: Provider, F: File<P>> Operations<P, F> {
         let Ok(size) = size_of::<Reader<P, F::Place>>().try_into() else {
             return EINVAL.to_errno();
         };
-        // SAFETY: The file is being opened; the operations live forever.
-        let reader = unsafe { bindings::__seq_open_private(file, Self::SEQUENCE, size) }
-            .cast::<Reader<P, F::Place>>();
-        if reader.is_null() {
-            return ENOMEM.to_errno();
+        // SAFETY: The file of this inode is being opened; the operations live forever. A reader that
+        // is there was allocated just now for a `Reader`, with the alignment that any memory has, and
+        // all zeroes is a valid one.
+        unsafe {
+            let reader = bindings::__seq_open_private(file, Self::SEQUENCE, size);
+            let Some(reader) = reader.cast::<Reader<P, F::Place>>().as_mut() else {
+                return ENOMEM.to_errno();
+            };
+            reader.entry = (*inode).i_private.cast();
         }
-        // SAFETY: It was just allocated for a `Reader`, with the alignment that any memory has, and
-        // for which all zeroes is a valid value; the inode is valid.
-        unsafe { (*reader).entry = (*inode).i_private.cast() };
         0
     }
 

@@ -42,6 +42,13 @@ pub trait QueuePairs: CompletionQueues {
     /// Where that fails the queue pair stays, and user space may ask again. But it does not stay
     /// where the error is `ENODEV`, which says that no later try can succeed: then
     /// [`Self::end_qp`] is called.
+    ///
+    /// # Errors
+    ///
+    /// - `ENODEV`, as above.
+    /// - `EBUSY`: the process still has mapped what others would get, and this is as much as it may
+    ///   keep.
+    /// - What the device refuses it with.
     fn destroy_qp(dev: &Self::Data<'_>, qp: &Self::Qp) -> Result;
 
     /// Ends a queue pair whose end must not fail: its context is closing, or the device is gone. Its

@@ -85,10 +85,12 @@ impl<T> Node<T> {
         )?;
 
         // SAFETY: The node stays where it is until it is freed: only shared references to it are
-        // made from here on.
-        let node = KBox::into_raw(unsafe { Pin::into_inner_unchecked(node) });
-        // SAFETY: `KBox::into_raw` never returns a null pointer. The node's one reference is ours.
-        Ok(unsafe { NodeRef::from_raw(NonNull::new_unchecked(node)) })
+        // made from here on. `KBox::into_raw` never returns a null pointer. The node's one reference
+        // is ours.
+        Ok(unsafe {
+            let node = KBox::into_raw(Pin::into_inner_unchecked(node));
+            NodeRef::from_raw(NonNull::new_unchecked(node))
+        })
     }
 
     /// Takes a reference to the node, unless its last one is gone.

@@ -3,6 +3,7 @@
 //! Creating queue pairs.
 
 use super::{
+    may_have_send_ring,
     MadeFrom,
     Qp,
     Variable, //
@@ -24,8 +25,8 @@ use crate::{
         memory,
         mmap,
         refused::{
-            Returnable,
-            Room, //
+            self,
+            Returnable, //
         }, //
     }, //
 };
@@ -66,11 +67,12 @@ const RECV_DESC_SIZE: u32 = 16;
 /// - `EINVAL`: the request is too short, or has reserved bytes that are not 0; sizes are above the
 ///   device's, or the rings too small for them; or the device refuses it, the service level perhaps.
 /// - `ENOMEM`: no memory, or the device has no queue pair left.
+/// - `EBUSY`: eight destroyed queue pairs of the context wait until their send rings are unmapped.
 /// - `EFAULT`: the request cannot be read or the response not written. The queue pair is given back.
 /// - `EIO`: the device told something impossible, or was reset since what the queue pair is made
 ///   from was created.
 /// - What the admin queue fails with.
-pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Returnable<Qp>> {
+pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Qp> {
     let request = Request::read(dev, new).inspect_err(|error| {
         ratelimited!(dev_dbg!(
             dev.pdev,
@@ -87,35 +89,34 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Retur
         dev.expect_current(generation)?;
     }
 
+    if request.sizes.send_queue_ring_size != 0 {
+        may_have_send_ring(dev, new.ucontext)?;
+    }
     let ring = request.receive_ring(dev)?;
     let variable = Arc::pin_init(Variable::new(dev), GFP_KERNEL_ACCOUNT)?;
     // Read first: should a reset come in between, the queue pair counts as one from before it.
     let generation = dev.admin.generation();
-    let (room, created) = Room::new()?.create(dev, ring, |ring| {
+    let created = refused::create(dev, ring, |ring| {
         Ok((request.command(new, ring.dma_address()), None))
     })?;
-    let shown = (*created.memory).clone();
-    let (handle, number) = (created.reply.qp_handle, created.reply.qp_num);
-    let qp = room.take(
-        dev,
-        Qp {
-            generation,
-            handle,
-            number,
-            transport: request.transport,
-            cap: new.cap,
-            receive_ring: created.memory,
-            variable,
-            made_from: MadeFrom {
-                _pd: new.pd.users.add(),
-                ucontext: new.ucontext.users.add(),
-                _send_cq: request.send_cq.users.add(),
-                _recv_cq: request.recv_cq.users.add(),
-            },
+    let qp = Qp {
+        generation,
+        handle: created.reply.qp_handle,
+        number: created.reply.qp_num,
+        transport: request.transport,
+        cap: new.cap,
+        receive_ring: created.memory,
+        variable,
+        made_from: MadeFrom {
+            _pd: new.pd.users.add(),
+            ucontext: new.ucontext.users.add(),
+            _send_cq: request.send_cq.users.add(),
+            _recv_cq: request.recv_cq.users.add(),
         },
-    )?;
+    };
+    let qp = qp.accept(dev)?;
     let responded = request
-        .response(dev, &mut new.mappings, &qp.variable, &created.reply, shown)
+        .response(dev, &mut new.mappings, &qp, &created.reply)
         .and_then(|response| new.udata.respond(&response));
     if let Err(error) = responded {
         // First, so that nobody can reach its rings.
@@ -164,13 +165,12 @@ impl<'a> Request<'a> {
     }
 
     /// Allocates the receive ring, if there is to be one.
-    fn receive_ring(&self, dev: &Device<'_>) -> Result<Option<Arc<QueueMemory>>> {
+    fn receive_ring(&self, dev: &Device<'_>) -> Result<Option<QueueMemory>> {
         let size = self.sizes.recv_queue_ring_size.try_into()?;
         if size == 0 {
             return Ok(None);
         }
-        let ring = memory::for_queue(dev, "create_qp", size, DataDirection::ToDevice)?;
-        Ok(Some(Arc::new(ring, GFP_KERNEL_ACCOUNT)?))
+        memory::for_queue(dev, "create_qp", size, DataDirection::ToDevice).map(Some)
     }
 
     fn command(&self, new: &NewQp<'_, Efa>, rq_addr: u64) -> CreateQp {
@@ -193,9 +193,8 @@ impl<'a> Request<'a> {
         &self,
         dev: &Device<'_>,
         mappings: &mut Mappings<'_>,
-        variable: &Arc<Variable>,
+        qp: &Qp,
         created: &AdminCreateQpResp,
-        ring: Option<Arc<QueueMemory>>,
     ) -> Result<IbvCreateQpResp> {
         let mut response = IbvCreateQpResp::new_zeroed();
         response.send_sub_cq_idx = created.send_sub_cq_idx;
@@ -205,12 +204,12 @@ impl<'a> Request<'a> {
             let sq_doorbell = mmap::doorbell(dev, created.sq_db_offset)?;
             response.sq_db_offset = sq_doorbell.offset_in_page;
             response.sq_db_mmap_key = mappings.add(sq_doorbell.target)?;
-            let watched = variable.send_ring.watch(variable.clone());
+            let watched = qp.variable.send_ring.watch(qp.variable.clone());
             let llq = mmap::llq(dev, created.llq_descriptors_offset, sq_ring_size, watched)?;
             response.llq_desc_offset = llq.offset_in_page;
             response.llq_desc_mmap_key = mappings.add(llq.target)?;
         }
-        if let Some(ring) = ring {
+        if let Some(ring) = &*qp.receive_ring {
             let rq_doorbell = mmap::doorbell(dev, created.rq_db_offset)?;
             response.rq_db_offset = rq_doorbell.offset_in_page;
             response.rq_db_mmap_key = mappings.add(rq_doorbell.target)?;
