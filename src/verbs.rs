@@ -10,7 +10,7 @@ mod mmap;
 pub(crate) mod mr;
 pub(crate) mod pd;
 pub(crate) mod port;
-mod port_stats;
+pub(crate) mod port_stats;
 mod qp;
 pub(crate) mod refused;
 pub(crate) mod stats;

@@ -41,6 +41,11 @@ pub(crate) trait AdminCommand: fmt::Display {
     /// What a successful completion says.
     type Reply;
 
+    /// Statuses, other than success, that are an answer and no failure.
+    fn answers(&self) -> &'static [u8] {
+        &[]
+    }
+
     /// The payload.
     fn request(&self) -> Self::Request;
 
