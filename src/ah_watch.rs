@@ -136,7 +136,8 @@ impl Device<'_> {
         self.ah_counters.count(event.what());
         self.trace(entry, &event);
         match event {
-            Event::CreateFailed(_, error) => ratelimited!(dev_err!(
+            // Most often its process asked for an address that there is not.
+            Event::CreateFailed(_, error) => ratelimited!(dev_info!(
                 self.pdev,
                 "create_ah: PD {}, GID {}: {error:?} ({})\n",
                 entry.pd(),

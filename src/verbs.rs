@@ -13,10 +13,17 @@ pub(crate) mod port;
 pub(crate) mod port_stats;
 mod qp;
 pub(crate) mod refused;
+mod request;
 pub(crate) mod stats;
 pub(crate) mod ucontext;
 
-use self::refused::Returnable;
+use self::{
+    refused::Returnable,
+    request::{
+        Refusal,
+        Rule, //
+    }, //
+};
 use crate::{
     debugfs,
     device::Device,
@@ -169,7 +176,9 @@ impl CompletionQueues for Efa {
 }
 
 impl UserMmap for Efa {
-    fn mmap_failed(dev: &Device<'_>) {
+    fn mmap_failed(dev: &Device<'_>, offset: u64, error: Error) {
         dev.stats.mmap_err.inc();
+        let refusal = Refusal::new(error, c"offset", offset, Rule::Mappable);
+        let _ = dev.refuse(c"mmap", refusal);
     }
 }

@@ -303,18 +303,14 @@ impl AdminQueue {
     }
 
     fn log_status(&self, call: &Call<'_>, issued: Issued, status: u8) {
-        let (name, id) = (status_name(status), issued.id);
         if call.optional {
-            dev_dbg!(
-                self.dev,
-                "{call} failed: status {status} ({name}), command id {id:#x}\n"
-            );
-        } else {
-            rdma::ratelimited!(dev_err!(
-                self.dev,
-                "{call} failed: status {status} ({name}), command id {id:#x}\n"
-            ));
+            return;
         }
+        let (name, id) = (status_name(status), issued.id);
+        rdma::ratelimited!(dev_err!(
+            self.dev,
+            "{call} failed: status {status} ({name}), command id {id:#x}\n"
+        ));
     }
 
     /// Whether commands are accepted.

@@ -44,6 +44,9 @@ impl Access {
     /// Remote devices may read.
     pub const REMOTE_READ: Self = Self(bindings::ib_access_flags_IB_ACCESS_REMOTE_READ);
 
+    /// None.
+    pub const NONE: Self = Self(0);
+
     /// The access with these flags of the RDMA core.
     pub const fn from_raw(flags: u32) -> Self {
         Self(flags)
@@ -59,14 +62,9 @@ impl Access {
         other.0 & !self.0 == 0
     }
 
-    /// What is in this and not in `other`.
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// Says whether it is none.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
+    /// Both together.
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// The flags as the RDMA core has them.
@@ -247,9 +245,9 @@ impl Umem {
         }))
     }
 
-    /// Says whether the device finds its first byte at a multiple of `alignment`.
-    pub fn is_aligned(&self, alignment: u64) -> bool {
-        self.raw_dma_address().checked_rem(alignment) == Some(0)
+    /// How many bytes beyond a multiple of `alignment` the device finds its first byte.
+    pub fn misalignment(&self, alignment: NonZeroU64) -> u64 {
+        self.raw_dma_address() % alignment
     }
 
     fn raw_dma_address(&self) -> u64 {

@@ -11,6 +11,11 @@ use super::{
         Returnable,
         Room, //
     },
+    request::{
+        check,
+        Refusal,
+        Rule, //
+    },
     ucontext::UContext, //
 };
 use crate::{
@@ -31,6 +36,7 @@ use crate::{
         Users, //
     }, //
 };
+use core::num::NonZeroU64;
 use kernel::{
     prelude::*,
     types::ScopeGuard, //
@@ -55,7 +61,7 @@ use rdma::{
 };
 
 /// Bytes of a value.
-const VALUE_SIZE: u64 = size_of::<u64>() as u64;
+const VALUE_SIZE: NonZeroU64 = NonZeroU64::new(size_of::<u64>() as u64).unwrap();
 
 /// An event counter of the device, and the memory to which it writes its value.
 pub(crate) struct EventCounter {
@@ -174,8 +180,11 @@ fn caps(dev: &Device<'_>) -> CompCntrCaps {
 /// - What else pinning the memory fails with.
 /// - What the admin queue fails with. Nothing is left behind.
 fn create(dev: &Device<'_>, ucontext: &UContext, memory: &CompCntrMemory<'_>) -> Result<CompCntr> {
-    let completions = pin(&memory.completions)?;
-    let errors = pin(&memory.errors)?;
+    let pinned = |memory, field| {
+        pin(memory, field).map_err(|refusal| dev.refuse(c"create_comp_cntr", refusal))
+    };
+    let completions = pinned(&memory.completions, c"comp_buffer")?;
+    let errors = pinned(&memory.errors, c"err_buffer")?;
 
     let completions = create_event_counter(dev, ucontext, completions)?;
     let completions = ScopeGuard::new_with_data(completions, |counter| counter.end(dev));
@@ -187,12 +196,14 @@ fn create(dev: &Device<'_>, ucontext: &UContext, memory: &CompCntrMemory<'_>) ->
 }
 
 /// Pins the memory of a value.
-fn pin(memory: &DescribedMemory<'_>) -> Result<Umem> {
-    let memory = memory.pin(VALUE_SIZE, Access::LOCAL_WRITE)?;
+fn pin(memory: &DescribedMemory<'_>, field: &'static CStr) -> Result<Umem, Refusal> {
+    let size = VALUE_SIZE.get();
+    let memory = memory
+        .pin(size, Access::LOCAL_WRITE)
+        .map_err(|error| Refusal::new(error, field, size, Rule::Pinnable))?;
     // Aligned, it is in one page.
-    if !memory.is_aligned(VALUE_SIZE) {
-        return Err(EINVAL);
-    }
+    let beyond = memory.misalignment(VALUE_SIZE);
+    check(EINVAL, field, beyond, Rule::MultipleOf(size))?;
     Ok(memory)
 }
 

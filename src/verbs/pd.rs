@@ -2,11 +2,14 @@
 
 //! Protection domains.
 
-use super::refused::{
-    Name,
-    Object,
-    Returnable,
-    Room, //
+use super::{
+    refused::{
+        Name,
+        Object,
+        Returnable,
+        Room, //
+    },
+    request::expect_none, //
 };
 use crate::{
     admin::commands::{
@@ -53,7 +56,7 @@ pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd
 }
 
 fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Returnable<Pd>> {
-    udata.expect_no_request()?;
+    expect_none(udata).map_err(|refusal| dev.refuse(c"alloc_pd", refusal))?;
     let users = Users::new()?;
     let room = Room::new()?;
     let domain = KBox::new_uninit(GFP_KERNEL_ACCOUNT)?;

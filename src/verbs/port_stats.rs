@@ -77,23 +77,53 @@ const COUNTERS: [(&CStr, Find); 22] = [
     (c"rx_bytes", |stats| Some(stats.basic.as_ref()?.rx_bytes)),
     (c"rx_pkts", |stats| Some(stats.basic.as_ref()?.rx_pkts)),
     (c"rx_drops", |stats| Some(stats.basic.as_ref()?.rx_drops)),
-    (c"send_bytes", |stats| Some(stats.messages.as_ref()?.send_bytes)),
+    (c"send_bytes", |stats| {
+        Some(stats.messages.as_ref()?.send_bytes)
+    }),
     (c"send_wrs", |stats| Some(stats.messages.as_ref()?.send_wrs)),
-    (c"recv_bytes", |stats| Some(stats.messages.as_ref()?.recv_bytes)),
+    (c"recv_bytes", |stats| {
+        Some(stats.messages.as_ref()?.recv_bytes)
+    }),
     (c"recv_wrs", |stats| Some(stats.messages.as_ref()?.recv_wrs)),
-    (c"rdma_read_wrs", |stats| Some(stats.reads.as_ref()?.read_wrs)),
-    (c"rdma_read_bytes", |stats| Some(stats.reads.as_ref()?.read_bytes)),
-    (c"rdma_read_wr_err", |stats| Some(stats.reads.as_ref()?.read_wr_err)),
-    (c"rdma_read_resp_bytes", |stats| Some(stats.reads.as_ref()?.read_resp_bytes)),
-    (c"rdma_write_wrs", |stats| Some(stats.writes.as_ref()?.write_wrs)),
-    (c"rdma_write_bytes", |stats| Some(stats.writes.as_ref()?.write_bytes)),
-    (c"rdma_write_wr_err", |stats| Some(stats.writes.as_ref()?.write_wr_err)),
-    (c"rdma_write_recv_bytes", |stats| Some(stats.writes.as_ref()?.write_recv_bytes)),
-    (c"retrans_bytes", |stats| Some(stats.network.as_ref()?.retrans_bytes)),
-    (c"retrans_pkts", |stats| Some(stats.network.as_ref()?.retrans_pkts)),
-    (c"retrans_timeout_events", |stats| Some(stats.network.as_ref()?.retrans_timeout_events)),
-    (c"unresponsive_remote_events", |stats| Some(stats.network.as_ref()?.unresponsive_remote_events)),
-    (c"impaired_remote_conn_events", |stats| Some(stats.network.as_ref()?.impaired_remote_conn_events)),
+    (c"rdma_read_wrs", |stats| {
+        Some(stats.reads.as_ref()?.read_wrs)
+    }),
+    (c"rdma_read_bytes", |stats| {
+        Some(stats.reads.as_ref()?.read_bytes)
+    }),
+    (c"rdma_read_wr_err", |stats| {
+        Some(stats.reads.as_ref()?.read_wr_err)
+    }),
+    (c"rdma_read_resp_bytes", |stats| {
+        Some(stats.reads.as_ref()?.read_resp_bytes)
+    }),
+    (c"rdma_write_wrs", |stats| {
+        Some(stats.writes.as_ref()?.write_wrs)
+    }),
+    (c"rdma_write_bytes", |stats| {
+        Some(stats.writes.as_ref()?.write_bytes)
+    }),
+    (c"rdma_write_wr_err", |stats| {
+        Some(stats.writes.as_ref()?.write_wr_err)
+    }),
+    (c"rdma_write_recv_bytes", |stats| {
+        Some(stats.writes.as_ref()?.write_recv_bytes)
+    }),
+    (c"retrans_bytes", |stats| {
+        Some(stats.network.as_ref()?.retrans_bytes)
+    }),
+    (c"retrans_pkts", |stats| {
+        Some(stats.network.as_ref()?.retrans_pkts)
+    }),
+    (c"retrans_timeout_events", |stats| {
+        Some(stats.network.as_ref()?.retrans_timeout_events)
+    }),
+    (c"unresponsive_remote_events", |stats| {
+        Some(stats.network.as_ref()?.unresponsive_remote_events)
+    }),
+    (c"impaired_remote_conn_events", |stats| {
+        Some(stats.network.as_ref()?.impaired_remote_conn_events)
+    }),
 ];
 
 /// The same for the RDMA core.
