@@ -10,7 +10,10 @@
 //! slot or none.
 //!
 //! Completions are announced by the management interrupt. Waiting for one is cut into slices, and
-//! after each the waiter looks at the ring itself, so an interrupt that is lost costs one slice.
+//! after each the waiter looks at the ring itself. Where it finds the completion, the interrupt is
+//! late, since the host is busy, or lost. The waiter gives it some time to come after all: only one
+//! that is lost says something of the device or the machine. Where the last one was lost, too, and
+//! none has come since, it is not waited for.
 //!
 //! Recovery (a device reset that opens the queue again) is not implemented yet.
 
@@ -75,6 +78,8 @@ use kernel::{
     },
     task::might_sleep,
     time::{
+        delay::fsleep,
+        Delta,
         Instant,
         Monotonic,
         Msecs, //
@@ -99,6 +104,12 @@ use zerocopy::FromZeros;
 /// How long a waiter trusts the interrupt before it looks at the ring, in milliseconds.
 const SLICE_MS: Msecs = 100;
 
+/// How long an interrupt is waited for whose completion is there.
+const GRACE: Delta = Delta::from_millis(900);
+
+/// The pause between two looks whether it came.
+const GRACE_STEP: Delta = Delta::from_millis(10);
+
 /// The admin queue of one device.
 #[pin_data]
 pub(crate) struct AdminQueue {
@@ -107,6 +118,10 @@ pub(crate) struct AdminQueue {
     stats: Arc<Stats>,
     created: Instant<Monotonic>,
     timeout_ms: Atomic<u32>,
+    /// Interrupts so far that were for completions.
+    interrupts: Atomic<u64>,
+    /// How many of them there had been when one was lost.
+    lost_after: Atomic<u64>,
     /// One share for each slot.
     #[pin]
     credits: Semaphore,
@@ -184,6 +199,8 @@ impl AdminQueue {
                 stats,
                 created: Instant::now(),
                 timeout_ms: Atomic::new(timeout_ms),
+                interrupts: Atomic::new(0),
+                lost_after: Atomic::new(u64::MAX),
                 credits <- Semaphore::new(DEPTH),
                 wake <- pin_init::pin_init_array_from_fn(|_| Completion::new()),
                 state <- new_spinlock_irq!(State {
@@ -368,6 +385,7 @@ impl AdminQueue {
         let wake = self.wake.get(issued.slot).ok_or(EINVAL)?;
         loop {
             let woken = wake.wait_timeout(SLICE_MS);
+            let interrupts = self.interrupts.load(Relaxed);
             if let Some(entry) = self.collect(issued.slot) {
                 return Ok(entry);
             }
@@ -380,18 +398,44 @@ impl AdminQueue {
             }
             self.poll();
             if let Some(entry) = self.collect(issued.slot) {
-                self.stats.lost_interrupts.inc();
-                rdma::ratelimited!(dev_warn!(
-                    self.dev,
-                    "{call} was completed without an interrupt (command id {:#x})\n",
-                    issued.id
-                ));
+                self.await_interrupt(call, issued, interrupts);
                 return Ok(entry);
             }
             if self.has_expired(start) {
                 return Err(self.expire(call, issued));
             }
         }
+    }
+
+    /// Finds out whether the interrupt of a completion that is there comes after all. There were
+    /// `before` of them when it was found.
+    fn await_interrupt(&self, call: &Call<'_>, issued: Issued, before: u64) {
+        let start = Instant::<Monotonic>::now();
+        if self.lost_after.load(Relaxed) != before {
+            while self.interrupts.load(Relaxed) == before && start.elapsed() < GRACE {
+                fsleep(GRACE_STEP);
+            }
+        }
+        if self.interrupts.load(Relaxed) != before {
+            self.stats.late_interrupts.inc();
+            return;
+        }
+        // Before a reset there are none any more.
+        if !self.is_open() {
+            return;
+        }
+        self.lost_after.store(before, Relaxed);
+        self.stats.lost_interrupts.inc();
+        rdma::ratelimited!(dev_warn!(
+            self.dev,
+            "{call} was completed without an interrupt (command id {:#x})\n",
+            issued.id
+        ));
+    }
+
+    /// An interrupt came that was for completions.
+    pub(crate) fn interrupt_seen(&self) {
+        self.interrupts.fetch_add(1, Relaxed);
     }
 
     /// Takes the completion of a slot, if there is one, and frees what the command pointed to.
@@ -444,8 +488,8 @@ impl AdminQueue {
         counts
     }
 
-    /// Goes over new completions. Any context.
-    pub(crate) fn poll(&self) {
+    /// Goes over new completions. Says whether there were any. Any context.
+    pub(crate) fn poll(&self) -> bool {
         let now_ms = || self.created.elapsed().as_millis();
         let mut state = self.state.lock();
         let State {
@@ -454,6 +498,7 @@ impl AdminQueue {
             slots,
             ..
         } = &mut *state;
+        let first = completions.count();
         completions.poll(entries, slots, now_ms, |event| match event {
             Event::Accepted(slot) => {
                 self.stats.completed_cmds.inc();
@@ -474,6 +519,7 @@ impl AdminQueue {
                 ));
             }
         });
+        completions.count() != first
     }
 }
 
