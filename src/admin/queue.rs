@@ -428,7 +428,8 @@ impl AdminQueue {
         self.stats.lost_interrupts.inc();
         rdma::ratelimited!(dev_warn!(
             self.dev,
-            "{call} was completed without an interrupt (command id {:#x})\n",
+            "the device completed {call}, but the driver didn't receive any MSI-X interrupt \
+             (command id {:#x})\n",
             issued.id
         ));
     }
@@ -459,8 +460,9 @@ impl AdminQueue {
         if was_open {
             dev_err!(
                 self.dev,
-                "{call} was not completed within {} ms (command id {:#x}, {submitted} commands \
-                 submitted, {completed} completions seen); the admin queue is closed\n",
+                "the device didn't send any completion for {call} within {} ms (command id {:#x}, \
+                 {submitted} commands submitted, {completed} completions seen); the admin queue is \
+                 closed\n",
                 self.timeout_ms.load(Relaxed),
                 issued.id
             );

@@ -15,7 +15,7 @@ from vefa import full
 
 ROOT = "/sys/kernel/debug/efa"
 # Part of the line about an interrupt that is lost.
-NO_INTERRUPT = "completed without an interrupt"
+NO_INTERRUPT = "didn't receive any MSI-X interrupt"
 
 
 def path(test, name):
