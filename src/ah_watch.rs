@@ -34,7 +34,7 @@ use rdma::{
 
 /// What is counted.
 #[derive(Clone, Copy)]
-enum What {
+pub(crate) enum What {
     Hits,
     Waits,
     Reuses,
@@ -100,6 +100,12 @@ impl AhCounters {
             .into_iter()
             .enumerate()
             .map(|(index, name)| (name, self.0.sum(index)))
+    }
+
+    /// One of them.
+    pub(crate) fn get(&self, what: What) -> u64 {
+        // CAST: The number of a variant.
+        self.0.sum(what as usize)
     }
 
     #[inline]

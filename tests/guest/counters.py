@@ -2,11 +2,15 @@
 """Counters that exporters read: their names, and that they are the device's."""
 
 import os
+import subprocess
+import time
 
 import regions
+import uverbs
 from endpoint import pair
 from traffic import deliver, filled
-from identity import DEVICE_COUNTERS
+from uapi import error_of
+from identity import DEVICE_COUNTERS, device_counters
 
 # By the type of statistics they come from.
 PORT_COUNTERS = {
@@ -46,13 +50,42 @@ def some_traffic(test):
 
 
 def names_are_those_of_c(test):
-    """O1: 22 of the port, 12 of the device."""
+    """O1: 22 of the port, 12 of the device, and ours beside them."""
     base = f"/sys/class/infiniband/{test.function.rdma()}"
     names = set(os.listdir(f"{base}/ports/1/hw_counters")) - {"lifespan"}
     assert names == NAMES, f"missing {NAMES - names}, unknown {names - NAMES}"
     assert len(names) == 22
     names = set(os.listdir(f"{base}/hw_counters")) - {"lifespan"}
-    assert names == DEVICE_COUNTERS and len(names) == 12, names
+    assert names == device_counters(test) and len(DEVICE_COUNTERS) == 12, names
+
+
+def handles_are_counted_for_everyone(test):
+    """Who is not root reads how address handles are used, and the numbers are those of debugfs."""
+    base = f"/sys/class/infiniband/{test.function.rdma()}/hw_counters"
+    names = ["entries", "hits", "waits", "reuses", "misses", "create_failures", "destroy_failures"]
+
+    def read():
+        time.sleep(0.05)  # for so long values are kept, and a bit longer
+        command = ["setpriv", "--reuid=65534", "--clear-groups", "cat", *(f"{base}/ah_{name}" for name in names)]
+        values = subprocess.run(command, capture_output=True, text=True, check=True, timeout=50).stdout.split()
+        return dict(zip(names, map(int, values), strict=True))
+
+    before = read()
+    with uverbs.Context(test.function.uverbs()) as context:
+        pd = context.alloc_pd()
+        handles = [pd.create_ah(uverbs.gid(1)) for _ in range(3)]
+        test.device.fail("create_ah")
+        assert error_of(lambda: pd.create_ah(uverbs.gid(2)))
+        now = read()
+        for handle in handles:
+            handle.destroy()
+        pd.dealloc()
+    grown = {name: now[name] - before[name] for name in names if now[name] != before[name]}
+    assert grown == {"entries": 1, "hits": 2, "misses": 2, "create_failures": 1}, grown
+    with open(f"/sys/kernel/debug/efa/{test.function.address}/ah_counters", encoding="ascii") as file:
+        numbers = dict(line.split() for line in file)
+    after = read()
+    assert {name: int(numbers[name]) for name in names} == after, f"{numbers}, {after}"
 
 
 def values_are_the_devices(test):
