@@ -168,6 +168,9 @@ pub(crate) fn create(
     ucontext: &UContext,
     new: &mut NewCq<'_>,
 ) -> Result<(Returnable<Cq>, u32)> {
+    // Libraries find out so whether there are time stamps, say: that is no failure.
+    check(EOPNOTSUPP, c"attr_flags", new.flags, Rule::Exactly(0))
+        .map_err(|refusal| dev.refuse(VERB, refusal))?;
     try_create(dev, ucontext, new).inspect_err(|_| dev.stats.create_cq_err.inc())
 }
 
@@ -275,7 +278,6 @@ struct Shape {
 impl Shape {
     /// Reads and checks what user space wants.
     fn read(dev: &Device<'_>, new: &NewCq<'_>) -> Result<Self, Refusal> {
-        check(EOPNOTSUPP, c"attr_flags", new.flags, Rule::Exactly(0))?;
         let request = request::read(&new.udata, offset_of!(IbvCreateCq, flags))?;
         Self::new(&Limits::of(dev), new.depth, &request)
     }

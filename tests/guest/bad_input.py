@@ -137,6 +137,18 @@ def create_cq(test):
     run(test, "create_cq", attempt)
 
 
+def probe_for_time_stamps_is_no_failure(test):
+    """A library that asks for what this kind of device cannot have is no failure to count; a wrong request is."""
+    with uverbs.Context(test.function.uverbs()) as context:
+        for core, expected, counted in (({"flags": 1}, errno.EOPNOTSUPP, 0), ({"cqe": 1 << 20}, errno.EINVAL, 1)):
+            before = test.function.counter("create_cq_err")
+            driver = {"cq_entry_size": 16, "num_sub_cqs": context.limits.sub_cqs_per_cq}
+            error = error_of(lambda: ioctl.CREATE_CQ.send(context.fd, {"cqe": 64, **core}, driver))
+            assert error == expected, f"{core}: errno {error}"
+            more = test.function.counter("create_cq_err") - before
+            assert more == counted, f"{core}: create_cq_err grows by {more}"
+
+
 def create_qp(test):
     def attempt(scene, case):
         core = {
