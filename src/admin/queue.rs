@@ -122,6 +122,8 @@ pub(crate) struct AdminQueue {
     interrupts: Atomic<u64>,
     /// How many of them there had been when one was lost.
     lost_after: Atomic<u64>,
+    /// Commands that were refused since the queue is closed.
+    refused_closed: Atomic<u64>,
     /// One share for each slot.
     #[pin]
     credits: Semaphore,
@@ -201,6 +203,7 @@ impl AdminQueue {
                 timeout_ms: Atomic::new(timeout_ms),
                 interrupts: Atomic::new(0),
                 lost_after: Atomic::new(u64::MAX),
+                refused_closed: Atomic::new(0),
                 credits <- Semaphore::new(DEPTH),
                 wake <- pin_init::pin_init_array_from_fn(|_| Completion::new()),
                 state <- new_spinlock_irq!(State {
@@ -298,14 +301,7 @@ impl AdminQueue {
             Ok(_held) => self.submit(call.opcode, payload, buffer),
             Err(error) => Err(*error),
         }
-        .inspect_err(|&error| {
-            let reason = match error {
-                ENODEV => "the admin queue is closed",
-                EINTR => "the process was killed",
-                _ => "the device takes no commands",
-            };
-            rdma::ratelimited!(dev_err!(self.dev, "{call} was not sent: {reason}\n"))
-        })?;
+        .inspect_err(|&error| self.log_not_sent(call, error))?;
         let start = Instant::now();
         let entry = self.wait(call, issued, start).inspect_err(|_| {
             trace::efa_admin_timeout(&self.dev, issued.id, call.opcode, start);
@@ -317,6 +313,26 @@ impl AdminQueue {
             status_to_result(status).inspect_err(|_| self.log_status(call, issued, status))?;
         }
         Ok(entry)
+    }
+
+    fn log_not_sent(&self, call: &Call<'_>, error: Error) {
+        let dev = &self.dev;
+        match error {
+            // Whatever polls the device would say it for ever.
+            ENODEV if self.refused_closed.fetch_add(1, Relaxed) != 0 => {}
+            ENODEV => dev_err!(
+                dev,
+                "{call} was not sent: the admin queue is closed (not said again)\n"
+            ),
+            EINTR => rdma::ratelimited!(dev_info!(
+                dev,
+                "{call} was not sent: the process was killed\n"
+            )),
+            _ => rdma::ratelimited!(dev_err!(
+                dev,
+                "{call} was not sent: the device takes no commands\n"
+            )),
+        }
     }
 
     fn log_status(&self, call: &Call<'_>, issued: Issued, status: u8) {
