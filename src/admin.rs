@@ -203,7 +203,8 @@ impl Admin {
     /// # Errors
     ///
     /// * `ENODEV`: a BAR is missing, or the device is not ready.
-    /// * `EPROBE_DEFER`: the device did not answer or reset in time; it may be up later.
+    /// * `EPROBE_DEFER`: the device did not answer a register read, or did not reset, in time; it may be
+    ///   up later.
     /// * `EOPNOTSUPP`: the device is too old for this driver.
     /// * `EINVAL`: the device tells something impossible.
     /// * `ENOSPC`: there are no interrupt vectors.
@@ -231,18 +232,12 @@ impl Admin {
         let registers = Registers::new(dev, bar, Lent::new(early.alloc()?, &dma))?;
         let mut stop = Stop::new(dev, registers.clone(), early.let_master()?, dma);
         // What the device knew before was not this driver's.
-        let _proof = reset(dev, &registers, Reason::Normal).map_err(|error| {
-            if error == ETIME {
-                EPROBE_DEFER
-            } else {
-                error
-            }
-        })?;
-        let version = api_version(dev, &registers)?;
-        let limits = Limits::read(dev, &registers)?;
+        let _proof = reset(dev, &registers, Reason::Normal).map_err(defer)?;
+        let version = api_version(dev, &registers).map_err(defer)?;
+        let limits = Limits::read(dev, &registers).map_err(defer)?;
         let pdev: &pci::Device<Bound> = early.with_dma_limits(limits.dma_address_bits)?;
         let dev: &Device<Bound> = pdev.as_ref();
-        check_ready(dev, &registers)?;
+        check_ready(dev, &registers).map_err(defer)?;
 
         let vectors = Vectors::new(pdev, num_online_cpus().saturating_add(1))
             .inspect_err(|error| dev_err!(dev, "no MSI-X vectors: {error:?}\n"))?;
@@ -414,6 +409,15 @@ pub(crate) struct NotCreated<M> {
     pub(crate) error: Error,
     /// Its memory, where it is not known what the device did.
     pub(crate) kept: Option<Lent<M, UntilReset>>,
+}
+
+/// The probe's error where registers could not be read: a device that is silent may be up later.
+fn defer(error: Error) -> Error {
+    if error == ETIME {
+        EPROBE_DEFER
+    } else {
+        error
+    }
 }
 
 /// Checks that the device has a memory BAR.

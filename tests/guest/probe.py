@@ -64,6 +64,23 @@ def failed_probe_resets_the_device(test):
         test.function.bind()
 
 
+def silent_device_is_tried_again_later(test):
+    """A device that does not answer the read of a register in a probe may be up later: the probe is deferred."""
+    test.function.unbind()
+    for name, register in (("VERSION", 0), ("CONTROLLER_VERSION", 4), ("CAPS", 8)):
+        test.device.set(silent_register=register)
+        error = bind_error(test.function)
+        # What sysfs makes of EPROBE_DEFER.
+        assert error == errno.EAGAIN, f"{name} is silent: errno {error}"
+        with open("/sys/kernel/debug/devices_deferred", encoding="ascii") as deferred:
+            assert test.function.address in deferred.read(), f"{name} is silent: not deferred"
+        test.device.set(silent_register=2**32 - 1)
+        if not test.function.bound():  # the kernel may be quicker
+            test.function.bind()
+        test.function.unbind()
+    test.function.bind()
+
+
 def vectors_come_back(test):
     """D5: rebinding takes no interrupt vector for good, and nothing of the device."""
     before = interrupt_lines()
