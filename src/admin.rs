@@ -72,7 +72,10 @@ use rdma::{
         LetGo,
         UntilReset, //
     },
-    host::num_online_cpus,
+    host::{
+        first_online_cpu,
+        num_online_cpus, //
+    },
     irq::{
         Handler,
         Registration,
@@ -249,7 +252,7 @@ impl Admin {
             dev,
             vectors.clone(),
             MANAGEMENT_VECTOR.into(),
-            0,
+            first_online_cpu(),
             fmt!("efa-mgmnt@pci:{}", dev.name()),
             ManagementHandler(core.clone()),
         )?;
