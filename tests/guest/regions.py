@@ -208,9 +208,11 @@ def dma_buffers(test):
         os.pwrite(backing, data, 0)
         seal(backing)
         sent = test.device.seen("reg_mr")
-        for bad, expected in ((9999, errno.EBADF), (backing, errno.EINVAL)):
-            error = error_of(lambda: ioctl.register_dmabuf(one.pd, bad, 0, PAGE, 0, 1))
-            assert error == expected, f"file {bad}: errno {error}"
+        for bad, size, expected in (
+            (9999, PAGE, errno.EBADF), (backing, PAGE, errno.EINVAL), (-1, PAGE, errno.EBADF), (-1, 0, errno.EBADF),
+        ):
+            error = error_of(lambda: ioctl.register_dmabuf(one.pd, bad, 0, size, 0, 1))
+            assert error == expected, f"file {bad}, {size} bytes: errno {error}"
         assert test.device.seen("reg_mr") == sent, "a command for a file that is no dma-buf"
         for offset, length in ((0, pages * PAGE), (PAGE, 3 * PAGE), (100, 5000), (PAGE + 17, 2 * PAGE)):
             buffer = udmabuf(backing, pages * PAGE)
