@@ -52,6 +52,10 @@ struct device;
 struct pci_dev;
 struct semaphore;
 
+u64 rdma_shim_pinned_pages(void);
+u64 rdma_shim_memlock_limit(void);
+bool rdma_shim_may_pin_without_limit(void);
+bool rdma_shim_is_behind_iommu(struct device *dev);
 void rdma_shim_irq_set_affinity(unsigned int irq, unsigned int cpu);
 void rdma_shim_irq_clear_affinity(unsigned int irq);
 void rdma_shim_sema_init(struct semaphore *sem, int count);

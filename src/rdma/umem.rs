@@ -28,6 +28,7 @@ use kernel::{
     build_assert::const_assert,
     device,
     error::from_err_ptr,
+    page::PAGE_SIZE,
     prelude::*,
     sync::aref::ARef, //
 };
@@ -151,6 +152,30 @@ impl UserMemory<'_> {
         self.access
     }
 
+    /// Says whether the process may lock so much memory more. A dmabuf is not locked.
+    pub fn is_within_limit(&self) -> bool {
+        let Source::Address(address) = self.source else {
+            return true;
+        };
+        let page = PAGE_SIZE as u64;
+        let pages = (address % page).saturating_add(self.len).div_ceil(page);
+        // SAFETY: By the type invariants the process that made the call runs, and has memory.
+        let (pinned, limit, is_free) = unsafe {
+            (
+                bindings::rdma_shim_pinned_pages(),
+                bindings::rdma_shim_memlock_limit(),
+                bindings::rdma_shim_may_pin_without_limit(),
+            )
+        };
+        is_free || pinned.saturating_add(pages) <= limit / page
+    }
+
+    /// Says whether an IOMMU, which has so many addresses and no more, stands before the device.
+    pub fn is_behind_iommu(&self) -> bool {
+        // SAFETY: By the type invariants the device is registered, and so has a DMA device.
+        unsafe { bindings::rdma_shim_is_behind_iommu((*self.ibdev).dma_device) }
+    }
+
     /// Pins the memory and maps it for DMA.
     ///
     /// # Errors
@@ -158,7 +183,9 @@ impl UserMemory<'_> {
     /// - `EINVAL`: the memory is empty, wraps around, or is not in the dmabuf.
     /// - `EFAULT`: it is not the process's, or not writable where the device is to write.
     /// - `EBADF`: there is no such file descriptor. `EINVAL`: it is not a dmabuf.
-    /// - `EPERM`, `ENOMEM`: the process may not lock (so much) memory, or there is none.
+    /// - `EPERM`, `ENOMEM`: the process may not lock (so much) memory, or there is none, or the device
+    ///   has no addresses left.
+    /// - `EINTR`: the process was killed.
     /// - `EOPNOTSUPP`: memory of this kind cannot be pinned.
     pub fn pin(&self) -> Result<Umem> {
         let len = self.len.try_into()?;

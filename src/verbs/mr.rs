@@ -57,7 +57,8 @@ use rdma::{
     udata::Udata,
     umem::{
         Access,
-        Umem, //
+        Umem,
+        UserMemory, //
     },
     uverbs::AnyMrMethod, //
 };
@@ -128,7 +129,10 @@ fn reg(
             dev,
             pd,
             request,
-            fmt!("the memory was not pinned: {error:?} ({})", explain(error)),
+            fmt!(
+                "the memory was not pinned: {error:?} ({})",
+                explain(&request.memory, error)
+            ),
         );
         let len = request.memory.len();
         dev.refuse(VERB, Refusal::new(error, c"length", len, Rule::Pinnable))
@@ -225,14 +229,21 @@ fn log(dev: &Device<'_>, pd: &Pd, request: &MrRequest<'_>, reason: fmt::Argument
     ));
 }
 
-/// What a person can do about memory that is not pinned.
-fn explain(error: Error) -> &'static str {
-    if error == ENOMEM || error == EPERM {
-        "out of memory, or over the limit of locked memory: see ulimit -l"
-    } else if error == EFAULT {
-        "not mapped, or read-only and to be written"
-    } else {
-        "not memory that can be pinned"
+/// Why memory is not pinned, and what a person can do about it.
+fn explain(memory: &UserMemory<'_>, error: Error) -> &'static str {
+    match error {
+        EINTR => "the process was killed meanwhile",
+        ENOMEM | EPERM if !memory.is_within_limit() => {
+            "over the limit of locked memory: see ulimit -l"
+        }
+        ENOMEM if memory.is_behind_iommu() => {
+            "out of memory, or the IOMMU has no addresses left for the device"
+        }
+        ENOMEM => "out of memory",
+        EFAULT => "not mapped, or read-only and to be written",
+        EBADF => "no such file descriptor",
+        EINVAL => "empty, its end is beyond all addresses, or it is not in a dma-buf",
+        _ => "not memory that can be pinned",
     }
 }
 
