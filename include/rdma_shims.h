@@ -52,13 +52,19 @@ struct device;
 struct pci_dev;
 struct semaphore;
 
-void rdma_shim_irq_set_affinity(struct device *dev, unsigned int irq, unsigned int spread);
+u64 rdma_shim_pinned_pages(void);
+u64 rdma_shim_memlock_limit(void);
+bool rdma_shim_may_pin_without_limit(void);
+bool rdma_shim_is_behind_iommu(struct device *dev);
+void rdma_shim_irq_set_affinity(unsigned int irq, unsigned int cpu);
 void rdma_shim_irq_clear_affinity(unsigned int irq);
 void rdma_shim_sema_init(struct semaphore *sem, int count);
 void rdma_shim_init_delayed_work(struct delayed_work *work, work_func_t function);
 const char *rdma_shim_kernel_release(void);
 const char *rdma_shim_kernel_version(void);
 bool rdma_shim_pci_is_memory(struct pci_dev *pdev, u32 bar);
+unsigned int rdma_shim_num_cpu_ids(void);
+unsigned int rdma_shim_first_online_cpu(void);
 unsigned int rdma_shim_num_online_cpus(void);
 
 /* Memory that has to be had. */

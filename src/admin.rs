@@ -72,7 +72,10 @@ use rdma::{
         LetGo,
         UntilReset, //
     },
-    host::num_online_cpus,
+    host::{
+        first_online_cpu,
+        num_online_cpus, //
+    },
     irq::{
         Handler,
         Registration,
@@ -172,8 +175,12 @@ struct ManagementHandler(Arc<Core>);
 
 impl Handler for ManagementHandler {
     fn handle(&self) {
-        self.0.queue.poll();
-        self.0.aenq.poll();
+        let completions = self.0.queue.poll();
+        let events = self.0.aenq.poll();
+        // One that finds nothing is late: somebody who waited saw the completion first.
+        if completions || !events {
+            self.0.queue.interrupt_seen();
+        }
     }
 }
 
@@ -199,7 +206,8 @@ impl Admin {
     /// # Errors
     ///
     /// * `ENODEV`: a BAR is missing, or the device is not ready.
-    /// * `EPROBE_DEFER`: the device did not answer or reset in time; it may be up later.
+    /// * `EPROBE_DEFER`: the device did not answer a register read, or did not reset, in time; it may be
+    ///   up later.
     /// * `EOPNOTSUPP`: the device is too old for this driver.
     /// * `EINVAL`: the device tells something impossible.
     /// * `ENOSPC`: there are no interrupt vectors.
@@ -227,18 +235,12 @@ impl Admin {
         let registers = Registers::new(dev, bar, Lent::new(early.alloc()?, &dma))?;
         let mut stop = Stop::new(dev, registers.clone(), early.let_master()?, dma);
         // What the device knew before was not this driver's.
-        let _proof = reset(dev, &registers, Reason::Normal).map_err(|error| {
-            if error == ETIME {
-                EPROBE_DEFER
-            } else {
-                error
-            }
-        })?;
-        let version = api_version(dev, &registers)?;
-        let limits = Limits::read(dev, &registers)?;
+        let _proof = reset(dev, &registers, Reason::Normal).map_err(defer)?;
+        let version = api_version(dev, &registers).map_err(defer)?;
+        let limits = Limits::read(dev, &registers).map_err(defer)?;
         let pdev: &pci::Device<Bound> = early.with_dma_limits(limits.dma_address_bits)?;
         let dev: &Device<Bound> = pdev.as_ref();
-        check_ready(dev, &registers)?;
+        check_ready(dev, &registers).map_err(defer)?;
 
         let vectors = Vectors::new(pdev, num_online_cpus().saturating_add(1))
             .inspect_err(|error| dev_err!(dev, "no MSI-X vectors: {error:?}\n"))?;
@@ -250,7 +252,7 @@ impl Admin {
             dev,
             vectors.clone(),
             MANAGEMENT_VECTOR.into(),
-            0,
+            first_online_cpu(),
             fmt!("efa-mgmnt@pci:{}", dev.name()),
             ManagementHandler(core.clone()),
         )?;
@@ -410,6 +412,15 @@ pub(crate) struct NotCreated<M> {
     pub(crate) error: Error,
     /// Its memory, where it is not known what the device did.
     pub(crate) kept: Option<Lent<M, UntilReset>>,
+}
+
+/// The probe's error where registers could not be read: a device that is silent may be up later.
+fn defer(error: Error) -> Error {
+    if error == ETIME {
+        EPROBE_DEFER
+    } else {
+        error
+    }
 }
 
 /// Checks that the device has a memory BAR.

@@ -34,7 +34,7 @@ use rdma::{
 
 /// What is counted.
 #[derive(Clone, Copy)]
-enum What {
+pub(crate) enum What {
     Hits,
     Waits,
     Reuses,
@@ -102,6 +102,12 @@ impl AhCounters {
             .map(|(index, name)| (name, self.0.sum(index)))
     }
 
+    /// One of them.
+    pub(crate) fn get(&self, what: What) -> u64 {
+        // CAST: The number of a variant.
+        self.0.sum(what as usize)
+    }
+
     #[inline]
     fn count(&self, what: What) {
         // CAST: The number of a variant.
@@ -136,7 +142,8 @@ impl Device<'_> {
         self.ah_counters.count(event.what());
         self.trace(entry, &event);
         match event {
-            Event::CreateFailed(_, error) => ratelimited!(dev_err!(
+            // Most often its process asked for an address that there is not.
+            Event::CreateFailed(_, error) => ratelimited!(dev_info!(
                 self.pdev,
                 "create_ah: PD {}, GID {}: {error:?} ({})\n",
                 entry.pd(),

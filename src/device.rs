@@ -21,6 +21,7 @@ use crate::{
     quarantine::Quarantine,
     retries::Retries,
     verbs::{
+        port_stats,
         refused::Refused,
         stats::VerbsStats, //
     }, //
@@ -56,6 +57,7 @@ pub(crate) struct Device<'bound> {
     pub(crate) ah_cache: AhCache,
     pub(crate) ah_counters: AhCounters,
     pub(crate) stats: VerbsStats,
+    pub(crate) port_stats: port_stats::Known,
     pub(crate) admin: Admin,
     #[pin]
     pub(crate) quarantine: Quarantine<Refused>,
@@ -79,6 +81,7 @@ impl<'bound> Device<'bound> {
             ah_cache <- AhCache::new(),
             ah_counters: AhCounters::new()?,
             stats: VerbsStats::new(),
+            port_stats: port_stats::Known::new(),
             quarantine <- Quarantine::new(),
             retries: Retries::new()?,
             admin,

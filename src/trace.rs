@@ -7,6 +7,7 @@
 
 use kernel::{
     device::Device,
+    prelude::*,
     time::{
         Instant,
         Monotonic, //
@@ -52,6 +53,18 @@ rdma::tracepoints! {
 
     /// A reset ended, well (`result` 0) or not (an errno).
     pub(crate) fn efa_reset(dev: &Device, reason: u32, result: i32, start: Instant<Monotonic>);
+
+    /// A request was refused by the driver: the value of a field breaks `rule`, a number of the verbs
+    /// (`src/verbs/request.rs`), with its `limit`.
+    pub(crate) fn efa_refused(
+        dev: &Device,
+        verb: &CStr,
+        field: &CStr,
+        value: u64,
+        rule: u8,
+        limit: u64,
+        errno: i32,
+    );
 
     /// A handle was found; `how` is a [`Hit`]. `users` counts the finder.
     pub(crate) fn efa_ah_hit(dev: &Device, pd: u16, gid: &Gid, ah: u16, users: i32, how: u8);

@@ -11,13 +11,20 @@ mod mmap;
 pub(crate) mod mr;
 pub(crate) mod pd;
 pub(crate) mod port;
-mod port_stats;
+pub(crate) mod port_stats;
 mod qp;
 pub(crate) mod refused;
+mod request;
 pub(crate) mod stats;
 pub(crate) mod ucontext;
 
-use self::refused::Returnable;
+use self::{
+    refused::Returnable,
+    request::{
+        Refusal,
+        Rule, //
+    }, //
+};
 use crate::{
     debugfs,
     device::Device,
@@ -170,7 +177,9 @@ impl CompletionQueues for Efa {
 }
 
 impl UserMmap for Efa {
-    fn mmap_failed(dev: &Device<'_>) {
+    fn mmap_failed(dev: &Device<'_>, offset: u64, error: Error) {
         dev.stats.mmap_err.inc();
+        let refusal = Refusal::new(error, c"offset", offset, Rule::Mappable);
+        let _ = dev.refuse(c"mmap", refusal);
     }
 }

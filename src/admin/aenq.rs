@@ -120,11 +120,11 @@ impl Aenq {
         self.state.lock().open = false;
     }
 
-    /// Handles new events, at most one ring full. Any context.
-    pub(crate) fn poll(&self) {
+    /// Handles new events, at most one ring full. Says whether there were any. Any context.
+    pub(crate) fn poll(&self) -> bool {
         let mut state = self.state.lock();
         if !state.open {
-            return;
+            return false;
         }
         let cursor = &mut state.cursor;
         let first = cursor.count();
@@ -135,11 +135,13 @@ impl Aenq {
             self.handle(&entry);
             cursor.advance();
         }
-        if cursor.count() != first {
+        let any = cursor.count() != first;
+        if any {
             // The entries are read before the device may write them again.
             dma_mb(Read);
             self.registers.write(AENQ_CONS_DB::from(cursor.count()));
         }
+        any
     }
 
     /// The entry at a position, if it is new.

@@ -32,7 +32,7 @@ pub(crate) trait AdminCommand: fmt::Display {
     /// It may be given up, while it waits for its turn, when its process is killed. Not for a
     /// command that frees something.
     const KILLABLE: bool;
-    /// A failure is of no consequence, and logged for debugging only.
+    /// A failure is of no consequence, and no line in the log. The tracepoint shows it.
     const OPTIONAL: bool = false;
     /// Its payload on the wire.
     type Request: IntoBytes + Immutable;
@@ -40,6 +40,11 @@ pub(crate) trait AdminCommand: fmt::Display {
     type Response: FromBytes;
     /// What a successful completion says.
     type Reply;
+
+    /// Statuses, other than success, that are an answer and no failure.
+    fn answers(&self) -> &'static [u8] {
+        &[]
+    }
 
     /// The payload.
     fn request(&self) -> Self::Request;

@@ -288,6 +288,7 @@ impl CompletionEq {
             dev,
             vectors.clone(),
             vector,
+            // Who wants events on a CPU takes the vector of its number.
             number,
             fmt!("efa-comp{number}@pci:{}", dev.name()),
             handler,

@@ -223,12 +223,6 @@ impl Features {
     /// See [`Features::read`].
     pub(crate) fn enable_events(&self, dev: &Device, queue: &AdminQueue, wanted: u32) -> Result {
         let config = self.supported().get::<AenqConfig>(dev, queue)?;
-        dev_dbg!(
-            dev,
-            "event groups: {:#x} supported, {:#x} enabled before\n",
-            config.supported_groups,
-            config.enabled_groups
-        );
         queue.exec(&SetAenqConfig {
             groups: config.supported_groups & wanted,
         })
@@ -240,7 +234,7 @@ impl Features {
             return;
         }
         if let Err(error) = send_host_info(dev, bdf, queue) {
-            dev_dbg!(dev, "host information not set: {error:?}\n");
+            dev_info!(dev, "host information not set: {error:?}\n");
         }
     }
 }

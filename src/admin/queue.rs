@@ -10,7 +10,10 @@
 //! slot or none.
 //!
 //! Completions are announced by the management interrupt. Waiting for one is cut into slices, and
-//! after each the waiter looks at the ring itself, so an interrupt that is lost costs one slice.
+//! after each the waiter looks at the ring itself. Where it finds the completion, the interrupt is
+//! late, since the host is busy, or lost. The waiter gives it some time to come after all: only one
+//! that is lost says something of the device or the machine. Where the last one was lost, too, and
+//! none has come since, it is not waited for.
 //!
 //! Recovery (a device reset that opens the queue again) is not implemented yet.
 
@@ -75,6 +78,8 @@ use kernel::{
     },
     task::might_sleep,
     time::{
+        delay::fsleep,
+        Delta,
         Instant,
         Monotonic,
         Msecs, //
@@ -99,6 +104,12 @@ use zerocopy::FromZeros;
 /// How long a waiter trusts the interrupt before it looks at the ring, in milliseconds.
 const SLICE_MS: Msecs = 100;
 
+/// How long an interrupt is waited for whose completion is there.
+const GRACE: Delta = Delta::from_millis(900);
+
+/// The pause between two looks whether it came.
+const GRACE_STEP: Delta = Delta::from_millis(10);
+
 /// The admin queue of one device.
 #[pin_data]
 pub(crate) struct AdminQueue {
@@ -107,6 +118,12 @@ pub(crate) struct AdminQueue {
     stats: Arc<Stats>,
     created: Instant<Monotonic>,
     timeout_ms: Atomic<u32>,
+    /// Interrupts so far that were for completions.
+    interrupts: Atomic<u64>,
+    /// How many of them there had been when one was lost.
+    lost_after: Atomic<u64>,
+    /// Commands that were refused since the queue is closed.
+    refused_closed: Atomic<u64>,
     /// One share for each slot.
     #[pin]
     credits: Semaphore,
@@ -184,6 +201,9 @@ impl AdminQueue {
                 stats,
                 created: Instant::now(),
                 timeout_ms: Atomic::new(timeout_ms),
+                interrupts: Atomic::new(0),
+                lost_after: Atomic::new(u64::MAX),
+                refused_closed: Atomic::new(0),
                 credits <- Semaphore::new(DEPTH),
                 wake <- pin_init::pin_init_array_from_fn(|_| Completion::new()),
                 state <- new_spinlock_irq!(State {
@@ -257,6 +277,7 @@ impl AdminQueue {
             opcode: C::OPCODE,
             killable: C::KILLABLE,
             optional: C::OPTIONAL,
+            answers: command.answers(),
             parameters: command,
         };
         let request = command.request();
@@ -280,14 +301,7 @@ impl AdminQueue {
             Ok(_held) => self.submit(call.opcode, payload, buffer),
             Err(error) => Err(*error),
         }
-        .inspect_err(|&error| {
-            let reason = match error {
-                ENODEV => "the admin queue is closed",
-                EINTR => "the process was killed",
-                _ => "the device takes no commands",
-            };
-            rdma::ratelimited!(dev_err!(self.dev, "{call} was not sent: {reason}\n"))
-        })?;
+        .inspect_err(|&error| self.log_not_sent(call, error))?;
         let start = Instant::now();
         let entry = self.wait(call, issued, start).inspect_err(|_| {
             trace::efa_admin_timeout(&self.dev, issued.id, call.opcode, start);
@@ -295,23 +309,41 @@ impl AdminQueue {
 
         let status = entry.acq_common_descriptor.status;
         trace::efa_admin_complete(&self.dev, issued.id, call.opcode, status, start);
-        status_to_result(status).inspect_err(|_| self.log_status(call, issued, status))?;
+        if !call.answers.contains(&status) {
+            status_to_result(status).inspect_err(|_| self.log_status(call, issued, status))?;
+        }
         Ok(entry)
     }
 
-    fn log_status(&self, call: &Call<'_>, issued: Issued, status: u8) {
-        let (name, id) = (status_name(status), issued.id);
-        if call.optional {
-            dev_dbg!(
-                self.dev,
-                "{call} failed: status {status} ({name}), command id {id:#x}\n"
-            );
-        } else {
-            rdma::ratelimited!(dev_err!(
-                self.dev,
-                "{call} failed: status {status} ({name}), command id {id:#x}\n"
-            ));
+    fn log_not_sent(&self, call: &Call<'_>, error: Error) {
+        let dev = &self.dev;
+        match error {
+            // Whatever polls the device would say it for ever.
+            ENODEV if self.refused_closed.fetch_add(1, Relaxed) != 0 => {}
+            ENODEV => dev_err!(
+                dev,
+                "{call} was not sent: the admin queue is closed (not said again)\n"
+            ),
+            EINTR => rdma::ratelimited!(dev_info!(
+                dev,
+                "{call} was not sent: the process was killed\n"
+            )),
+            _ => rdma::ratelimited!(dev_err!(
+                dev,
+                "{call} was not sent: the device takes no commands\n"
+            )),
         }
+    }
+
+    fn log_status(&self, call: &Call<'_>, issued: Issued, status: u8) {
+        if call.optional {
+            return;
+        }
+        let (name, id) = (status_name(status), issued.id);
+        rdma::ratelimited!(dev_err!(
+            self.dev,
+            "{call} failed: status {status} ({name}), command id {id:#x}\n"
+        ));
     }
 
     /// Whether commands are accepted.
@@ -369,6 +401,7 @@ impl AdminQueue {
         let wake = self.wake.get(issued.slot).ok_or(EINVAL)?;
         loop {
             let woken = wake.wait_timeout(SLICE_MS);
+            let interrupts = self.interrupts.load(Relaxed);
             if let Some(entry) = self.collect(issued.slot) {
                 return Ok(entry);
             }
@@ -381,18 +414,45 @@ impl AdminQueue {
             }
             self.poll();
             if let Some(entry) = self.collect(issued.slot) {
-                self.stats.lost_interrupts.inc();
-                rdma::ratelimited!(dev_warn!(
-                    self.dev,
-                    "{call} was completed without an interrupt (command id {:#x})\n",
-                    issued.id
-                ));
+                self.await_interrupt(call, issued, interrupts);
                 return Ok(entry);
             }
             if self.has_expired(start) {
                 return Err(self.expire(call, issued));
             }
         }
+    }
+
+    /// Finds out whether the interrupt of a completion that is there comes after all. There were
+    /// `before` of them when it was found.
+    fn await_interrupt(&self, call: &Call<'_>, issued: Issued, before: u64) {
+        let start = Instant::<Monotonic>::now();
+        if self.lost_after.load(Relaxed) != before {
+            while self.interrupts.load(Relaxed) == before && start.elapsed() < GRACE {
+                fsleep(GRACE_STEP);
+            }
+        }
+        if self.interrupts.load(Relaxed) != before {
+            self.stats.late_interrupts.inc();
+            return;
+        }
+        // Before a reset there are none any more.
+        if !self.is_open() {
+            return;
+        }
+        self.lost_after.store(before, Relaxed);
+        self.stats.lost_interrupts.inc();
+        rdma::ratelimited!(dev_warn!(
+            self.dev,
+            "the device completed {call}, but the driver didn't receive any MSI-X interrupt \
+             (command id {:#x})\n",
+            issued.id
+        ));
+    }
+
+    /// An interrupt came that was for completions.
+    pub(crate) fn interrupt_seen(&self) {
+        self.interrupts.fetch_add(1, Relaxed);
     }
 
     /// Takes the completion of a slot, if there is one, and frees what the command pointed to.
@@ -416,8 +476,9 @@ impl AdminQueue {
         if was_open {
             dev_err!(
                 self.dev,
-                "{call} was not completed within {} ms (command id {:#x}, {submitted} commands \
-                 submitted, {completed} completions seen); the admin queue is closed\n",
+                "the device didn't send any completion for {call} within {} ms (command id {:#x}, \
+                 {submitted} commands submitted, {completed} completions seen); the admin queue is \
+                 closed\n",
                 self.timeout_ms.load(Relaxed),
                 issued.id
             );
@@ -445,8 +506,8 @@ impl AdminQueue {
         counts
     }
 
-    /// Goes over new completions. Any context.
-    pub(crate) fn poll(&self) {
+    /// Goes over new completions. Says whether there were any. Any context.
+    pub(crate) fn poll(&self) -> bool {
         let now_ms = || self.created.elapsed().as_millis();
         let mut state = self.state.lock();
         let State {
@@ -455,6 +516,7 @@ impl AdminQueue {
             slots,
             ..
         } = &mut *state;
+        let first = completions.count();
         completions.poll(entries, slots, now_ms, |event| match event {
             Event::Accepted(slot) => {
                 self.stats.completed_cmds.inc();
@@ -475,6 +537,7 @@ impl AdminQueue {
                 ));
             }
         });
+        completions.count() != first
     }
 }
 
@@ -484,6 +547,7 @@ struct Call<'a> {
     opcode: u8,
     killable: bool,
     optional: bool,
+    answers: &'static [u8],
     parameters: &'a dyn fmt::Display,
 }
 

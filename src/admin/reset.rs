@@ -217,7 +217,7 @@ pub(crate) fn api_version(dev: &Device, registers: &Registers) -> Result<ApiVers
         dev_err!(dev, "controller version {parts:?} is older than 0.0.1\n");
         return Err(EOPNOTSUPP);
     }
-    dev_dbg!(
+    dev_info!(
         dev,
         "admin API version {version}, controller version {parts:?}, implementation {}\n",
         controller.impl_id().get()

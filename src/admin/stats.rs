@@ -39,8 +39,10 @@ pub(crate) struct Stats {
     pub(crate) no_completion_cmds: Counter,
     /// Keep-alive events.
     pub(crate) keep_alive_rcvd: Counter,
-    /// Completions that were found without an interrupt.
+    /// Completions for which no interrupt came.
     pub(crate) lost_interrupts: Counter,
+    /// Completions that were found before their interrupt came.
+    pub(crate) late_interrupts: Counter,
     /// Completion entries that were not believed.
     pub(crate) bad_completions: Counter,
     /// Asynchronous events of unknown groups, and completion events nobody waits for.
@@ -57,6 +59,7 @@ impl Stats {
             no_completion_cmds: Counter::new(),
             keep_alive_rcvd: Counter::new(),
             lost_interrupts: Counter::new(),
+            late_interrupts: Counter::new(),
             bad_completions: Counter::new(),
             unknown_events: Counter::new(),
         }
@@ -70,6 +73,7 @@ impl Stats {
             ("no_completion_cmds", &self.no_completion_cmds),
             ("keep_alive_rcvd", &self.keep_alive_rcvd),
             ("lost_interrupts", &self.lost_interrupts),
+            ("late_interrupts", &self.late_interrupts),
             ("bad_completions", &self.bad_completions),
             ("unknown_events", &self.unknown_events),
         ]

@@ -19,13 +19,7 @@ use crate::{
 };
 use core::ptr::NonNull;
 use kernel::{
-    device::{
-        self,
-        Bound, //
-    },
-    dma::DataDirection,
     new_spinlock_irq,
-    page::page_align,
     prelude::*,
     sync::{
         Arc,
@@ -89,28 +83,13 @@ impl<'a> NewCq<'a> {
         Ok(notifier)
     }
 
-    /// The memory that user space brought, or new memory, for `len` bytes, in whole pages as user
-    /// space maps them.
+    /// Memory of `len` bytes or more that user space brought for the queue, if it did.
     ///
     /// # Errors
     ///
-    /// - `EINVAL`: what user space brought is too small, in pieces for the device, or named in more
-    ///   than one way.
-    /// - `ENOMEM`: there is no memory.
+    /// - `EINVAL`: it is too small, or named in more than one way.
     /// - Else as [`UserMemory::pin`](crate::umem::UserMemory::pin).
-    pub fn memory(&self, dev: &device::Device<Bound>, len: usize) -> Result<CqMemory, NotShared> {
-        let len = page_align(len).ok_or(EINVAL)?;
-        let Some(mut umem) = self.user_memory(len)? else {
-            return QueueMemory::new(dev, len, DataDirection::FromDevice).map(CqMemory::Kernel);
-        };
-        // The device knows only where it begins.
-        if !umem.is_contiguous() {
-            return Err(EINVAL.into());
-        }
-        Ok(CqMemory::User(umem))
-    }
-
-    fn user_memory(&self, len: usize) -> Result<Option<Umem>, NotShared> {
+    pub fn user_memory(&self, len: usize) -> Result<Option<Umem>, NotShared> {
         // SAFETY: Queue and attributes are those of the running call, and the core set the device,
         // which is registered, since it is called, before it. The result is ours.
         unsafe {

@@ -22,6 +22,12 @@ pub fn kernel_version_code() -> u32 {
     bindings::RDMA_SHIM_KERNEL_VERSION_CODE
 }
 
+/// The first CPU that is on now.
+pub fn first_online_cpu() -> u32 {
+    // SAFETY: Reads a mask.
+    unsafe { bindings::rdma_shim_first_online_cpu() }
+}
+
 /// The number of CPUs that are on now.
 pub fn num_online_cpus() -> u32 {
     // SAFETY: Reads one number.

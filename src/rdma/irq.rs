@@ -113,7 +113,7 @@ pub struct Registration<T: Handler> {
 
 /// # Invariants
 ///
-/// `irq` was requested with `cookie`, and has the affinity hint set.
+/// `irq` was requested with `cookie`, and has no affinity hint but its own.
 struct Line {
     irq: c_uint,
     cookie: *mut c_void,
@@ -139,8 +139,8 @@ impl Drop for Line {
 impl<T: Handler> Registration<T> {
     /// Lets `handler` serve vector `index`, under `name` in `/proc/interrupts`.
     ///
-    /// `spread` numbers the interrupts of the device: those with different numbers are hinted to
-    /// different CPUs, near ones first. The handler may be called before this returns.
+    /// The interrupt is hinted to `cpu`, and goes there while that is on. The handler may be called
+    /// before this returns.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ impl<T: Handler> Registration<T> {
         dev: &device::Device<Bound>,
         vectors: Arc<Vectors>,
         index: u32,
-        spread: u32,
+        cpu: u32,
         name: fmt::Arguments<'_>,
         handler: T,
     ) -> Result<Pin<KBox<Self>>> {
@@ -172,9 +172,8 @@ impl<T: Handler> Registration<T> {
                     //   leaked, with `this`.
                     let line = unsafe {
                         Line::request(
-                            dev,
                             irq,
-                            spread,
+                            cpu,
                             Some(Self::callback),
                             name.as_char_ptr(),
                             this.as_ptr().cast(),
@@ -210,19 +209,22 @@ impl Line {
     ///
     /// `callback` may be called with `cookie`, and `name` read, until the `Line` is dropped.
     unsafe fn request(
-        dev: &device::Device<Bound>,
         irq: u32,
-        spread: u32,
+        cpu: u32,
         callback: bindings::irq_handler_t,
         name: *const c_char,
         cookie: *mut c_void,
     ) -> Result<Self> {
         // SAFETY: By the safety requirements callback, name and cookie stay valid until
-        // `free_irq`, which the drop of the returned value calls.
-        to_result(unsafe { bindings::request_irq(irq, callback, 0, name, cookie) })?;
-        // A hint is not worth a failure.
-        // SAFETY: The interrupt was requested just now and the device is valid.
-        unsafe { bindings::rdma_shim_irq_set_affinity(crate::pci::dev_as_raw(dev), irq, spread) };
+        // `free_irq`, which the drop of the returned value calls. There is a mask for each of the
+        // CPUs for which the interrupt gets a hint.
+        unsafe {
+            to_result(bindings::request_irq(irq, callback, 0, name, cookie))?;
+            // A hint is not worth a failure.
+            if cpu < bindings::rdma_shim_num_cpu_ids() {
+                bindings::rdma_shim_irq_set_affinity(irq, cpu);
+            }
+        }
         // INVARIANT: Requested with this cookie.
         Ok(Self { irq, cookie })
     }

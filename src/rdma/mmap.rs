@@ -242,6 +242,14 @@ impl Request<'_> {
         }
     }
 
+    /// The offset, in bytes, by which the process names what it asks for.
+    pub(crate) fn offset(&self) -> u64 {
+        // SAFETY: By the type invariants the area is valid, and ours while it is set up.
+        let page = unsafe { (*self.vma.as_ptr()).vm_pgoff };
+        // CAST: `unsigned long` has 64 bits where this builds.
+        (page as u64).wrapping_mul(PAGE_SIZE as u64)
+    }
+
     /// How the area's pages are to be accessed.
     fn protection(&self, caching: Caching) -> bindings::pgprot_t {
         let vma = self.vma.as_ptr();

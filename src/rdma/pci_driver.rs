@@ -146,12 +146,12 @@ impl<D: Driver> Adapter<D> {
     /// lock held.
     unsafe extern "C" fn shutdown_callback(pdev: *mut bindings::pci_dev) {
         // SAFETY: `pdev` is valid by the safety requirements of this function, and
-        // `pci::Device` is a transparent `struct pci_dev`.
-        let pdev = unsafe { &*pdev.cast::<pci::Device<device::CoreInternal<'_>>>() };
-
-        // SAFETY: The device is bound, so probe stored the driver data of this type, and the
-        // device's lock keeps it from being unbound meanwhile.
-        let bound = unsafe { pdev.as_ref().drvdata_borrow::<BoundDevice<'_, D>>() };
+        // `pci::Device` is a transparent `struct pci_dev`. The device is bound, so probe stored the
+        // driver data of this type, and the device's lock keeps it from being unbound meanwhile.
+        let bound = unsafe {
+            let pdev = &*pdev.cast::<pci::Device<device::CoreInternal<'_>>>();
+            pdev.as_ref().drvdata_borrow::<BoundDevice<'_, D>>()
+        };
 
         let registration = bound.registration.lock();
         if let Some(registration) = &*registration {

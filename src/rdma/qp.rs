@@ -42,7 +42,7 @@ impl QpState {
     ];
 
     /// The number that verbs have for it.
-    fn as_raw(self) -> bindings::ib_qp_state {
+    pub const fn as_raw(self) -> bindings::ib_qp_state {
         match self {
             Self::Reset => bindings::ib_qp_state_IB_QPS_RESET,
             Self::Init => bindings::ib_qp_state_IB_QPS_INIT,
@@ -89,6 +89,25 @@ impl QpAttrs {
         Self(raw)
     }
 
+    /// The set as verbs have it.
+    pub const fn as_raw(self) -> bindings::ib_qp_attr_mask {
+        self.0
+    }
+
+    /// All sets of these, none of them first.
+    pub fn subsets(self) -> impl Iterator<Item = Self> {
+        let next = move |set: &Self| match set.0.wrapping_sub(self.0) & self.0 {
+            0 => None,
+            set => Some(Self(set)),
+        };
+        core::iter::successors(Some(Self::NONE), next)
+    }
+
+    /// What is in both sets.
+    pub const fn common(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Both sets together.
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -129,16 +148,19 @@ pub enum QpType {
     Ud,
     /// A type that the driver and its provider library know.
     Driver,
-    /// Another one of verbs' types.
-    Other,
+    /// Another one of verbs' types, by its number.
+    Other(u32),
 }
 
 impl QpType {
+    /// The number of [`QpType::Driver`].
+    pub const DRIVER: u32 = bindings::ib_qp_type_IB_QPT_DRIVER;
+
     fn from_raw(raw: bindings::ib_qp_type) -> Self {
         match raw {
             bindings::ib_qp_type_IB_QPT_UD => Self::Ud,
             bindings::ib_qp_type_IB_QPT_DRIVER => Self::Driver,
-            _ => Self::Other,
+            other => Self::Other(other),
         }
     }
 }

@@ -160,13 +160,15 @@ impl<T> Table<T> {
         // SAFETY:
         // - By the type invariant the table is initialised.
         // - `node` is alive; rhashtable compares links, so a node that is elsewhere is not found.
-        let removed = unsafe { bindings::rdma_shim_rht_remove(self.table.get(), node.header()) };
-        if removed != 0 {
-            return false;
+        // - If it was in the table, the table held a reference by the type invariant, which is
+        //   nobody's now.
+        unsafe {
+            let removed = bindings::rdma_shim_rht_remove(self.table.get(), node.header());
+            if removed != 0 {
+                return false;
+            }
+            drop(NodeRef::<T>::from_header(node.header()));
         }
-        // SAFETY: The node was in the table, and by the type invariant the table held a reference,
-        // which is nobody's now.
-        drop(unsafe { NodeRef::<T>::from_header(node.header()) });
         true
     }
 

@@ -58,7 +58,7 @@ pub(crate) fn alloc(
 }
 
 /// Reads the values of a record with `read`, in the order of its descriptions, unless those that it has
-/// are still good. Returns their number.
+/// are still good. `read` finds what was read last, 0 at first. Returns their number.
 ///
 /// # Errors
 ///

@@ -18,6 +18,7 @@ use kernel::{
         Device,
         DeviceContext, //
     },
+    prelude::*,
     time::{
         Instant,
         Monotonic, //
@@ -77,6 +78,17 @@ unsafe impl Argument for &Gid {
     #[inline(always)]
     fn raw(&self) -> Self::Raw {
         &raw const self.0
+    }
+}
+
+/// A `const char *`.
+// SAFETY: The string lives while it is borrowed, and ends with a zero.
+unsafe impl Argument for &CStr {
+    type Raw = *const c_char;
+
+    #[inline(always)]
+    fn raw(&self) -> Self::Raw {
+        self.as_char_ptr()
     }
 }
 

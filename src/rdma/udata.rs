@@ -151,7 +151,8 @@ impl<'a> Udata<'a> {
         unsafe { &*self.raw }
     }
 
-    fn request_len(&self) -> usize {
+    /// The length of the request in bytes.
+    pub fn request_len(&self) -> usize {
         self.request().inlen
     }
 }

@@ -32,6 +32,7 @@ use kernel::{
     build_assert::const_assert,
     device,
     error::from_err_ptr,
+    page::PAGE_SIZE,
     prelude::*,
     scatterlist::SGTable,
     sync::aref::ARef, //
@@ -49,6 +50,9 @@ impl Access {
     /// Remote devices may read.
     pub const REMOTE_READ: Self = Self(bindings::ib_access_flags_IB_ACCESS_REMOTE_READ);
 
+    /// None.
+    pub const NONE: Self = Self(0);
+
     /// The access with these flags of the RDMA core.
     pub const fn from_raw(flags: u32) -> Self {
         Self(flags)
@@ -64,14 +68,9 @@ impl Access {
         other.0 & !self.0 == 0
     }
 
-    /// What is in this and not in `other`.
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// Says whether it is none.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
+    /// Both together.
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// The flags as the RDMA core has them.
@@ -158,6 +157,30 @@ impl UserMemory<'_> {
         self.access
     }
 
+    /// Says whether the process may lock so much memory more. A dmabuf is not locked.
+    pub fn is_within_limit(&self) -> bool {
+        let Source::Address(address) = self.source else {
+            return true;
+        };
+        let page = PAGE_SIZE as u64;
+        let pages = (address % page).saturating_add(self.len).div_ceil(page);
+        // SAFETY: By the type invariants the process that made the call runs, and has memory.
+        let (pinned, limit, is_free) = unsafe {
+            (
+                bindings::rdma_shim_pinned_pages(),
+                bindings::rdma_shim_memlock_limit(),
+                bindings::rdma_shim_may_pin_without_limit(),
+            )
+        };
+        is_free || pinned.saturating_add(pages) <= limit / page
+    }
+
+    /// Says whether an IOMMU, which has so many addresses and no more, stands before the device.
+    pub fn is_behind_iommu(&self) -> bool {
+        // SAFETY: By the type invariants the device is registered, and so has a DMA device.
+        unsafe { bindings::rdma_shim_is_behind_iommu((*self.ibdev).dma_device) }
+    }
+
     /// Pins the memory and maps it for DMA.
     ///
     /// # Errors
@@ -165,7 +188,9 @@ impl UserMemory<'_> {
     /// - `EINVAL`: the memory is empty, wraps around, or is not in the dmabuf.
     /// - `EFAULT`: it is not the process's, or not writable where the device is to write.
     /// - `EBADF`: there is no such file descriptor. `EINVAL`: it is not a dmabuf.
-    /// - `EPERM`, `ENOMEM`: the process may not lock (so much) memory, or there is none.
+    /// - `EPERM`, `ENOMEM`: the process may not lock (so much) memory, or there is none, or the device
+    ///   has no addresses left.
+    /// - `EINTR`: the process was killed.
     /// - `EOPNOTSUPP`: memory of this kind cannot be pinned.
     /// - What else [`NotShared`] says.
     pub fn pin(&self) -> Result<Umem, NotShared> {
@@ -275,9 +300,9 @@ impl Umem {
             .try_for_each(|entry| reach.check(entry.dma_address(), entry.dma_len()))
     }
 
-    /// Says whether the device finds its first byte at a multiple of `alignment`.
-    pub fn is_aligned(&self, alignment: u64) -> bool {
-        self.raw_dma_address().checked_rem(alignment) == Some(0)
+    /// How many bytes beyond a multiple of `alignment` the device finds its first byte.
+    pub fn misalignment(&self, alignment: NonZeroU64) -> u64 {
+        self.raw_dma_address() % alignment
     }
 
     fn raw_dma_address(&self) -> u64 {

@@ -9,9 +9,9 @@
 
 #include "rdma_shims.h"
 
-void rdma_shim_irq_set_affinity(struct device *dev, unsigned int irq, unsigned int spread)
+void rdma_shim_irq_set_affinity(unsigned int irq, unsigned int cpu)
 {
-	irq_set_affinity_and_hint(irq, cpumask_of(cpumask_local_spread(spread, dev_to_node(dev))));
+	irq_set_affinity_and_hint(irq, cpumask_of(cpu));
 }
 
 void rdma_shim_irq_clear_affinity(unsigned int irq)
@@ -42,6 +42,16 @@ const char *rdma_shim_kernel_version(void)
 bool rdma_shim_pci_is_memory(struct pci_dev *pdev, u32 bar)
 {
 	return bar < PCI_STD_NUM_BARS && pci_resource_flags(pdev, bar) & IORESOURCE_MEM;
+}
+
+unsigned int rdma_shim_num_cpu_ids(void)
+{
+	return nr_cpu_ids;
+}
+
+unsigned int rdma_shim_first_online_cpu(void)
+{
+	return cpumask_first(cpu_online_mask);
 }
 
 unsigned int rdma_shim_num_online_cpus(void)

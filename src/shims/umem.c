@@ -1,10 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/capability.h>
+#include <linux/device.h>
+#include <linux/sched/signal.h>
 #include <linux/unaligned.h>
 
 #include <rdma/ib_umem.h>
 #include <rdma/iter.h>
 
 #include "rdma_shims.h"
+
+u64 rdma_shim_pinned_pages(void)
+{
+	return atomic64_read(&current->mm->pinned_vm);
+}
+
+u64 rdma_shim_memlock_limit(void)
+{
+	return rlimit(RLIMIT_MEMLOCK);
+}
+
+bool rdma_shim_may_pin_without_limit(void)
+{
+	return capable(CAP_IPC_LOCK);
+}
+
+bool rdma_shim_is_behind_iommu(struct device *dev)
+{
+	return device_iommu_mapped(dev);
+}
 
 u64 rdma_shim_umem_dma_address(struct ib_umem *umem)
 {

@@ -2,7 +2,15 @@
 
 //! Address handles.
 
-use super::pd::Pd;
+use super::{
+    pd::Pd,
+    request::{
+        check,
+        expect_none,
+        Refusal,
+        Rule, //
+    }, //
+};
 use crate::{
     ah_cache::AhRef,
     device::Device,
@@ -14,7 +22,6 @@ use kernel::{
 };
 use rdma::{
     attr::{AhAttr, Gid},
-    ratelimited,
     udata::Udata, //
 };
 
@@ -41,19 +48,9 @@ pub(crate) fn create(
 }
 
 fn try_create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr<'_>, udata: &Udata<'_>) -> Result<Ah> {
-    udata.expect_no_request()?;
-    let gid = destination(attr).inspect_err(|error| {
-        let hint = if *error == EINVAL {
-            "no destination GID: set is_global and grh.dgid"
-        } else {
-            "the caller cannot sleep"
-        };
-        ratelimited!(dev_warn!(
-            dev.pdev,
-            "create_ah: PD {}: {error:?} ({hint})\n",
-            pd.domain.id
-        ))
-    })?;
+    let gid = expect_none(udata)
+        .and_then(|()| destination(attr))
+        .map_err(|refusal| dev.refuse(c"create_ah", refusal))?;
     let ah = dev.ah_cache.get(dev, &pd.domain, gid)?;
     let ah = ScopeGuard::new_with_data(ah, |ah| dev.ah_cache.put(dev, &pd.domain, ah));
 
@@ -66,12 +63,12 @@ fn try_create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr<'_>, udata: &Udata<'_>) -
 }
 
 /// Whom the address handle is for. Whether the device can reach that address is its own to judge.
-fn destination<'a>(attr: &AhAttr<'a>) -> Result<&'a Gid> {
-    if !attr.sleepable {
-        // CREATE_AH is waited for.
-        return Err(EOPNOTSUPP);
-    }
-    attr.dest.ok_or(EINVAL)
+fn destination<'a>(attr: &AhAttr<'a>) -> Result<&'a Gid, Refusal> {
+    let so = Rule::Exactly(1);
+    // CREATE_AH is waited for.
+    check(EOPNOTSUPP, c"sleepable", attr.sleepable, so)?;
+    attr.dest
+        .ok_or_else(|| Refusal::new(EINVAL, c"is_global", false, so))
 }
 
 /// Destroys an address handle. The last use of the device's destroys that.
@@ -91,13 +88,13 @@ mod tests {
 
     #[test]
     fn who_cannot_sleep_gets_no_address_handle() {
-        assert!(destination(&attr(Some(&PEER), false)).is_err_and(|e| e == EOPNOTSUPP));
-        assert!(destination(&attr(None, false)).is_err_and(|e| e == EOPNOTSUPP));
+        assert!(destination(&attr(Some(&PEER), false)).is_err_and(|e| e.error == EOPNOTSUPP));
+        assert!(destination(&attr(None, false)).is_err_and(|e| e.error == EOPNOTSUPP));
     }
 
     #[test]
     fn without_a_route_there_is_no_destination() {
-        assert!(destination(&attr(None, true)).is_err_and(|e| e == EINVAL));
+        assert!(destination(&attr(None, true)).is_err_and(|e| e.error == EINVAL));
     }
 
     #[test]

@@ -4,13 +4,18 @@
 //! completions with an error.
 
 use super::{
-    memory::refused,
+    memory::log_not_shared,
     qp::Qp,
     refused::{
         self,
         Name,
         Object,
         Returnable, //
+    },
+    request::{
+        check,
+        Refusal,
+        Rule, //
     },
     ucontext::UContext, //
 };
@@ -32,6 +37,7 @@ use crate::{
         Users, //
     }, //
 };
+use core::num::NonZeroU64;
 use kernel::{
     prelude::*,
     types::ScopeGuard, //
@@ -56,7 +62,7 @@ use rdma::{
 };
 
 /// Bytes of a value.
-const VALUE_SIZE: u64 = size_of::<u64>() as u64;
+const VALUE_SIZE: NonZeroU64 = NonZeroU64::new(size_of::<u64>() as u64).unwrap();
 
 /// An event counter of the device, and the memory to which it writes its value.
 pub(crate) struct EventCounter {
@@ -170,8 +176,11 @@ fn caps(dev: &Device<'_>) -> CompCntrCaps {
 /// - What else pinning the memory fails with.
 /// - What the admin queue fails with. Nothing is left behind.
 fn create(dev: &Device<'_>, ucontext: &UContext, memory: &CompCntrMemory<'_>) -> Result<CompCntr> {
-    let completions = pin(dev, &memory.completions)?;
-    let errors = pin(dev, &memory.errors)?;
+    let pinned = |memory, field| {
+        pin(dev, memory, field).map_err(|refusal| dev.refuse(c"create_comp_cntr", refusal))
+    };
+    let completions = pinned(&memory.completions, c"comp_buffer")?;
+    let errors = pinned(&memory.errors, c"err_buffer")?;
 
     let completions = create_event_counter(dev, ucontext, completions)?;
     let completions = ScopeGuard::new_with_data(completions, |counter| counter.end(dev));
@@ -183,14 +192,19 @@ fn create(dev: &Device<'_>, ucontext: &UContext, memory: &CompCntrMemory<'_>) ->
 }
 
 /// Pins the memory of a value.
-fn pin(dev: &Device<'_>, memory: &DescribedMemory<'_>) -> Result<Umem> {
-    let memory = memory
-        .pin(VALUE_SIZE, Access::LOCAL_WRITE)
-        .map_err(|reason| refused(dev, "create_comp_cntr", reason))?;
+fn pin(
+    dev: &Device<'_>,
+    memory: &DescribedMemory<'_>,
+    field: &'static CStr,
+) -> Result<Umem, Refusal> {
+    let size = VALUE_SIZE.get();
+    let memory = memory.pin(size, Access::LOCAL_WRITE).map_err(|reason| {
+        log_not_shared(dev, c"create_comp_cntr", reason);
+        Refusal::new(reason.into(), field, size, Rule::Pinnable)
+    })?;
     // Aligned, it is in one page.
-    if !memory.is_aligned(VALUE_SIZE) {
-        return Err(EINVAL);
-    }
+    let beyond = memory.misalignment(VALUE_SIZE);
+    check(EINVAL, field, beyond, Rule::MultipleOf(size))?;
     Ok(memory)
 }
 

@@ -14,6 +14,12 @@ use super::{
         Object,
         Returnable, //
     },
+    request::{
+        self,
+        check,
+        Refusal,
+        Rule, //
+    },
     ucontext::UContext, //
 };
 use crate::{
@@ -37,6 +43,8 @@ use crate::{
 };
 use core::mem::offset_of;
 use kernel::{
+    dma::DataDirection,
+    page::page_align,
     prelude::*,
     types::ScopeGuard, //
 };
@@ -53,6 +61,11 @@ use rdma::{
 };
 use zerocopy::FromZeros;
 
+/// Most entries of a sub-CQ: CREATE_CQ has 16 bits for their number, which is a power of two.
+const MAX_DEPTH: u64 = 1 << 15;
+
+const VERB: &CStr = c"create_cq";
+
 /// Sizes of an entry in bytes, without and with the source GID.
 const ENTRY_SIZE: u32 = 16;
 const ENTRY_SIZE_EX: u32 = 32;
@@ -68,6 +81,28 @@ pub(crate) struct Cq {
     _events: Option<Subscription>,
     pub(super) memory: Lent<CqMemory, DestroyCq>,
     _uar: Use,
+}
+
+/// The memory that user space brought, or new memory, for `len` bytes.
+fn memory(dev: &Device<'_>, new: &NewCq<'_>, len: usize) -> Result<CqMemory> {
+    // Whole pages, as user space maps them.
+    let len = page_align(len).ok_or(EINVAL)?;
+    // CAST: `usize` has at most 64 bits.
+    let refuse =
+        |error, field, value, rule| dev.refuse(VERB, Refusal::new(error, field, value, rule));
+    let umem = new.user_memory(len).map_err(|reason| {
+        memory::log_not_shared(dev, VERB, reason);
+        refuse(reason.into(), c"buffer", len as u64, Rule::Pinnable)
+    })?;
+    let Some(mut umem) = umem else {
+        return memory::for_queue(dev, VERB, len, DataDirection::FromDevice).map(CqMemory::Kernel);
+    };
+    // The device knows only where it begins.
+    if !umem.is_contiguous() {
+        let pieces = 2; // or more
+        return Err(refuse(EINVAL, c"buffer_pieces", pieces, Rule::AtMost(1)));
+    }
+    Ok(CqMemory::User(umem))
 }
 
 impl Object for Cq {
@@ -111,15 +146,14 @@ pub(crate) fn create(
     ucontext: &UContext,
     new: &mut NewCq<'_>,
 ) -> Result<(Cq, u32)> {
+    // Libraries find out so whether there are time stamps, say: that is no failure.
+    check(EOPNOTSUPP, c"attr_flags", new.flags, Rule::Exactly(0))
+        .map_err(|refusal| dev.refuse(VERB, refusal))?;
     try_create(dev, ucontext, new).inspect_err(|_| dev.stats.create_cq_err.inc())
 }
 
 fn try_create(dev: &Device<'_>, ucontext: &UContext, new: &mut NewCq<'_>) -> Result<(Cq, u32)> {
-    if new.flags != 0 {
-        return Err(EOPNOTSUPP);
-    }
-    let request: IbvCreateCq = new.udata.read_request(offset_of!(IbvCreateCq, flags))?;
-    let shape = Shape::new(&Limits::of(dev), new.depth, &request)?;
+    let shape = Shape::read(dev, new).map_err(|refusal| dev.refuse(VERB, refusal))?;
     let eq = match shape.with_events {
         true => Some(dev.admin.eq(new.vector).ok_or(EOPNOTSUPP)?),
         false => None,
@@ -130,9 +164,7 @@ fn try_create(dev: &Device<'_>, ucontext: &UContext, new: &mut NewCq<'_>) -> Res
     }
 
     let users = Users::new()?;
-    let memory = new
-        .memory(dev.pdev.as_ref(), shape.len()?)
-        .map_err(|reason| memory::refused(dev, "create_cq", reason))?;
+    let memory = memory(dev, new, shape.len()?)?;
     let events = match eq {
         Some(eq) => Some(eq.reserve(new.notifier()?)?),
         None => None,
@@ -190,6 +222,7 @@ fn response(
 struct Limits {
     max_depth: u32,
     sub_cqs: u16,
+    has_events: bool,
 }
 
 impl Limits {
@@ -198,6 +231,7 @@ impl Limits {
         Self {
             max_depth: queues.max_cq_depth,
             sub_cqs: queues.sub_cqs_per_cq,
+            has_events: dev.admin.eq_count() != 0,
         }
     }
 }
@@ -214,31 +248,55 @@ struct Shape {
 }
 
 impl Shape {
-    /// Checks what user space wants.
-    fn new(limits: &Limits, depth: u32, request: &IbvCreateCq) -> Result<Self> {
-        const KNOWN_FLAGS: u8 = CREATE_CQ_WITH_COMPLETION_CHANNEL
-            | CREATE_CQ_WITH_SGID
-            | CREATE_CQ_WITH_SQ_COMP_64_BIT_REQ_ID;
+    /// Reads and checks what user space wants.
+    fn read(dev: &Device<'_>, new: &NewCq<'_>) -> Result<Self, Refusal> {
+        let request = request::read(&new.udata, offset_of!(IbvCreateCq, flags))?;
+        Self::new(&Limits::of(dev), new.depth, &request)
+    }
 
-        let has = |flag| request.flags & flag != 0;
-        if request.comp_mask != 0 || has(!KNOWN_FLAGS) {
-            return Err(EOPNOTSUPP);
+    /// Checks what user space wants.
+    fn new(limits: &Limits, depth: u32, request: &IbvCreateCq) -> Result<Self, Refusal> {
+        let mut known_flags = CREATE_CQ_WITH_SGID | CREATE_CQ_WITH_SQ_COMP_64_BIT_REQ_ID;
+        if limits.has_events {
+            known_flags |= CREATE_CQ_WITH_COMPLETION_CHANNEL;
         }
+        let has = |flag| request.flags & flag != 0;
+        let none = Rule::Exactly(0);
+        check(EOPNOTSUPP, c"comp_mask", request.comp_mask, none)?;
+        let known_flags = Rule::OnlyBitsOf(known_flags.into());
+        check(EOPNOTSUPP, c"flags", request.flags, known_flags)?;
         let with_source_gid = has(CREATE_CQ_WITH_SGID);
-        let fits = request.cq_entry_size == ENTRY_SIZE_EX
-            || (request.cq_entry_size == ENTRY_SIZE && !with_source_gid);
-        if request.reserved_58 != [0; 5]
-            || !fits
-            || request.num_sub_cqs != limits.sub_cqs
-            || depth > limits.max_depth
-            || !depth.is_power_of_two()
-        {
-            return Err(EINVAL);
+        let entry_size = match request.cq_entry_size {
+            ENTRY_SIZE if !with_source_gid => ENTRY_SIZE,
+            _ => ENTRY_SIZE_EX,
+        };
+        for (field, value, rule) in [
+            (c"reserved_58", request::number(&request.reserved_58), none),
+            (
+                c"cq_entry_size",
+                request.cq_entry_size.into(),
+                Rule::Exactly(entry_size.into()),
+            ),
+            (
+                c"num_sub_cqs",
+                request.num_sub_cqs.into(),
+                Rule::Exactly(limits.sub_cqs.into()),
+            ),
+            (
+                c"cqe",
+                depth.into(),
+                Rule::AtMost(MAX_DEPTH.min(limits.max_depth.into())),
+            ),
+            (c"cqe", depth.into(), Rule::PowerOfTwo),
+        ] {
+            check(EINVAL, field, value, rule)?;
         }
         Ok(Self {
-            depth: depth.try_into()?,
+            // CAST: Checked above.
+            depth: depth as u16,
             sub_cqs: request.num_sub_cqs,
-            entry_size: request.cq_entry_size.try_into()?,
+            // CAST: 16 or 32.
+            entry_size: entry_size as u8,
             with_events: has(CREATE_CQ_WITH_COMPLETION_CHANNEL),
             with_source_gid,
             wide_req_id: has(CREATE_CQ_WITH_SQ_COMP_64_BIT_REQ_ID),
@@ -274,6 +332,7 @@ mod tests {
     const LIMITS: Limits = Limits {
         max_depth: 1 << 15,
         sub_cqs: 2,
+        has_events: true,
     };
 
     const REQUEST: IbvCreateCq = IbvCreateCq {
@@ -285,22 +344,25 @@ mod tests {
     };
 
     fn error(limits: &Limits, depth: u32, request: IbvCreateCq) -> Option<Error> {
-        Shape::new(limits, depth, &request).err()
+        let refusal = Shape::new(limits, depth, &request).err();
+        refusal.map(|refusal| refusal.error)
     }
 
     #[test]
     fn what_is_asked_for_is_made() -> Result {
-        let shape = Shape::new(&LIMITS, 64, &REQUEST)?;
-        assert_eq!(shape.len(), Ok(2 * 64 * 16));
-        assert!(!shape.with_events && !shape.with_source_gid && !shape.wide_req_id);
+        let shape =
+            |depth, request| Shape::new(&LIMITS, depth, request).map_err(|refusal| refusal.error);
+        let small = shape(64, &REQUEST)?;
+        assert_eq!(small.len(), Ok(2 * 64 * 16));
+        assert!(!small.with_events && !small.with_source_gid && !small.wide_req_id);
         let request = IbvCreateCq {
             cq_entry_size: 32,
             flags: 7,
             ..REQUEST
         };
-        let shape = Shape::new(&LIMITS, 1 << 15, &request)?;
-        assert_eq!(shape.len(), Ok(2 * 32 << 15));
-        assert!(shape.with_events && shape.with_source_gid && shape.wide_req_id);
+        let large = shape(1 << 15, &request)?;
+        assert_eq!(large.len(), Ok(2 * 32 << 15));
+        assert!(large.with_events && large.with_source_gid && large.wide_req_id);
         Ok(())
     }
 
@@ -337,6 +399,20 @@ mod tests {
             ..REQUEST
         };
         assert_eq!(error(&LIMITS, 64, request), Some(EINVAL));
+    }
+
+    #[test]
+    fn events_need_an_event_queue() {
+        let limits = Limits {
+            has_events: false,
+            ..LIMITS
+        };
+        let request = IbvCreateCq {
+            flags: CREATE_CQ_WITH_COMPLETION_CHANNEL,
+            ..REQUEST
+        };
+        assert_eq!(error(&limits, 64, request), Some(EOPNOTSUPP));
+        assert_eq!(error(&LIMITS, 64, request), None);
     }
 
     #[test]

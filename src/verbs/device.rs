@@ -2,6 +2,7 @@
 
 //! Limits, capabilities and versions of the device.
 
+use super::request::expect_none;
 use crate::{
     device::Device,
     hw::admin::*,
@@ -25,7 +26,7 @@ use rdma::{
 /// - `EFAULT`: the response cannot be written.
 pub(super) fn query(dev: &Device<'_>, udata: Option<&Udata<'_>>) -> Result<DeviceAttr> {
     if let Some(udata) = udata {
-        udata.expect_no_request()?;
+        expect_none(udata).map_err(|refusal| dev.refuse(c"query_device", refusal))?;
         udata.respond(&response(dev))?;
     }
     Ok(attr(dev))

@@ -20,20 +20,22 @@ use rdma::{
 /// See [`QueueMemory::new`].
 pub(super) fn for_queue(
     dev: &Device<'_>,
-    verb: &str,
+    verb: &'static CStr,
     len: usize,
     direction: DataDirection,
 ) -> Result<QueueMemory> {
-    QueueMemory::new(dev.pdev.as_ref(), len, direction).map_err(|reason| refused(dev, verb, reason))
+    QueueMemory::new(dev.pdev.as_ref(), len, direction).map_err(|reason| {
+        log_not_shared(dev, verb, reason);
+        reason.into()
+    })
 }
 
-/// Says what keeps memory from being shared; returns the error for the process.
-pub(super) fn refused(dev: &Device<'_>, verb: &str, reason: NotShared) -> Error {
+/// Says what of the machine keeps memory from being shared.
+pub(super) fn log_not_shared(dev: &Device<'_>, verb: &'static CStr, reason: NotShared) {
     if !matches!(reason, NotShared::Failed(_)) {
         ratelimited!(dev_warn!(
             dev.pdev,
             "{verb}: memory cannot be shared with the device: {reason}\n"
         ));
     }
-    reason.into()
 }

@@ -9,6 +9,12 @@ use super::{
         Name,
         Object,
         Returnable, //
+    },
+    request::{
+        check,
+        expect_none,
+        Refusal,
+        Rule, //
     }, //
 };
 use crate::{
@@ -36,6 +42,7 @@ use crate::{
 };
 use kernel::{
     fmt,
+    page::PAGE_SIZE,
     prelude::*, //
 };
 use rdma::{
@@ -51,10 +58,13 @@ use rdma::{
     udata::Udata,
     umem::{
         Access,
-        Umem, //
+        Umem,
+        UserMemory, //
     },
     uverbs::AnyMrMethod, //
 };
+
+const VERB: &CStr = c"reg_mr";
 
 /// A memory region of a protection domain.
 pub(crate) struct Mr {
@@ -107,39 +117,33 @@ impl MemoryRegions for Efa {
 /// - What else pinning the memory fails with: `EFAULT`, `EBADF`, `EPERM`.
 /// - What the admin queue fails with.
 fn reg(dev: &Device<'_>, pd: &Pd, request: &MrRequest<'_>, udata: &Udata<'_>) -> Result<NewMr<Mr>> {
-    if request.has_dma_handle {
-        return Err(EOPNOTSUPP);
-    }
-    udata.expect_no_request()?;
-    let permissions = permissions(dev.features().device.device_caps, request.memory.access())
-        .inspect_err(|_| {
-            log(
+    let permissions =
+        check_request(dev, request, udata).map_err(|refusal| dev.refuse(VERB, refusal))?;
+    dev.expect_current(pd.domain.id.generation)?;
+
+    let memory = request.memory.pin().map_err(|reason| {
+        match reason {
+            NotShared::Failed(error) => log(
                 dev,
                 pd,
                 request,
                 fmt!(
-                    "the device does not have access {:#x}",
-                    request.memory.access().as_raw()
+                    "the memory was not pinned: {error:?} ({})",
+                    explain(&request.memory, error)
                 ),
-            )
-        })?;
-    check_range(request)?;
-    dev.expect_current(pd.domain.id.generation)?;
-
-    let memory = request.memory.pin().inspect_err(|reason| match reason {
-        NotShared::Failed(error) => log(
-            dev,
-            pd,
-            request,
-            fmt!("the memory was not pinned: {error:?} ({})", explain(*error)),
-        ),
-        reason => log(
-            dev,
-            pd,
-            request,
-            fmt!("the memory cannot be shared with the device: {reason}"),
-        ),
+            ),
+            reason => log(
+                dev,
+                pd,
+                request,
+                fmt!("the memory cannot be shared with the device: {reason}"),
+            ),
+        }
+        let len = request.memory.len();
+        let refusal = Refusal::new(reason.into(), c"length", len, Rule::Pinnable);
+        dev.refuse(VERB, refusal)
     })?;
+    check_range(request).map_err(|refusal| dev.refuse(VERB, refusal))?;
     // Read first: should a reset come in between, the keys count as ones from before it.
     let generation = dev.admin.generation();
     let created = refused::create(dev, memory, |memory| {
@@ -175,7 +179,9 @@ fn command(
             request,
             fmt!("no page size of the device fits (mask of those it has: {page_sizes:#x})"),
         );
-        return Err(EOPNOTSUPP);
+        let sizes = Rule::OnlyBitsOf(page_sizes);
+        let page = Refusal::new(EOPNOTSUPP, c"page_size", PAGE_SIZE as u64, sizes);
+        return Err(dev.refuse(VERB, page));
     };
     let count = blocks.count();
 
@@ -205,9 +211,21 @@ fn command(
     Ok((command, buffer))
 }
 
-/// Says why a registration failed.
+/// Checks what there is to check before the memory is looked at. Returns what the device may do.
+fn check_request(
+    dev: &Device<'_>,
+    request: &MrRequest<'_>,
+    udata: &Udata<'_>,
+) -> Result<u8, Refusal> {
+    let none = Rule::Exactly(0);
+    check(EOPNOTSUPP, c"dma_handle", request.has_dma_handle, none)?;
+    expect_none(udata)?;
+    permissions(dev.features().device.device_caps, request.memory.access())
+}
+
+/// Says why a registration failed: it is its process's concern.
 fn log(dev: &Device<'_>, pd: &Pd, request: &MrRequest<'_>, reason: fmt::Arguments<'_>) {
-    ratelimited!(dev_warn!(
+    ratelimited!(dev_info!(
         dev.pdev,
         "reg_mr: PD {}, {} bytes: {reason}\n",
         pd.domain.id,
@@ -215,21 +233,29 @@ fn log(dev: &Device<'_>, pd: &Pd, request: &MrRequest<'_>, reason: fmt::Argument
     ));
 }
 
-/// What a person can do about memory that is not pinned.
-fn explain(error: Error) -> &'static str {
-    if error == ENOMEM || error == EPERM {
-        "out of memory, or over the limit of locked memory: see ulimit -l"
-    } else if error == EFAULT {
-        "not mapped, or read-only and to be written"
-    } else {
-        "not memory that can be pinned"
+/// Why memory is not pinned, and what a person can do about it.
+fn explain(memory: &UserMemory<'_>, error: Error) -> &'static str {
+    match error {
+        EINTR => "the process was killed meanwhile",
+        ENOMEM | EPERM if !memory.is_within_limit() => {
+            "over the limit of locked memory: see ulimit -l"
+        }
+        ENOMEM if memory.is_behind_iommu() => {
+            "out of memory, or the IOMMU has no addresses left for the device"
+        }
+        ENOMEM => "out of memory",
+        EFAULT => "not mapped, or read-only and to be written",
+        EBADF => "no such file descriptor",
+        EINVAL => "empty, its end is beyond all addresses, or it is not in a dma-buf",
+        _ => "not memory that can be pinned",
     }
 }
 
-/// Checks that there is memory, and that its addresses do not wrap around.
-fn check_range(request: &MrRequest<'_>) -> Result {
-    let last = request.memory.len().checked_sub(1).ok_or(EINVAL)?;
-    request.iova.checked_add(last).map(|_| ()).ok_or(EINVAL)
+/// Checks that the addresses of memory, of which there is some, do not wrap around.
+fn check_range(request: &MrRequest<'_>) -> Result<(), Refusal> {
+    let last = request.memory.len().saturating_sub(1);
+    let most = Rule::AtMost(u64::MAX - last);
+    check(EINVAL, c"iova", request.iova, most)
 }
 
 /// The accesses that a device may have, the capability that each needs, and its permission bit.
@@ -256,18 +282,19 @@ const ACCESSES: [(Access, u32, u8); 3] = [
 /// # Errors
 ///
 /// `EOPNOTSUPP`: the device does not have it.
-fn permissions(device_caps: u32, access: Access) -> Result<u8> {
-    let mut left = access.required();
-    let mut permissions = 0;
-    for (access, needs, permission) in ACCESSES {
-        if left.contains(access) && needs & !device_caps == 0 {
-            left = left.without(access);
-            permissions |= permission;
+fn permissions(device_caps: u32, access: Access) -> Result<u8, Refusal> {
+    let access = access.required();
+    let (mut known, mut permissions) = (Access::NONE, 0);
+    for (one, needs, permission) in ACCESSES {
+        if needs & !device_caps == 0 {
+            known = known.and(one);
+            if access.contains(one) {
+                permissions |= permission;
+            }
         }
     }
-    if !left.is_empty() {
-        return Err(EOPNOTSUPP);
-    }
+    let known = Rule::OnlyBitsOf(known.as_raw().into());
+    check(EOPNOTSUPP, c"access_flags", access.as_raw(), known)?;
     Ok(permissions)
 }
 
@@ -351,7 +378,8 @@ mod tests {
             (READ | WRITE, 1 << 6, Err(EOPNOTSUPP)),
             (u32::MAX, 1 << 19, Err(EOPNOTSUPP)),
         ] {
-            assert_eq!(permissions(caps, Access::from_raw(access)), expected);
+            let permissions = permissions(caps, Access::from_raw(access));
+            assert_eq!(permissions.map_err(|refusal| refusal.error), expected);
         }
     }
 }

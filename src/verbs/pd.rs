@@ -2,10 +2,13 @@
 
 //! Protection domains.
 
-use super::refused::{
-    Name,
-    Object,
-    Returnable, //
+use super::{
+    refused::{
+        Name,
+        Object,
+        Returnable, //
+    },
+    request::expect_none, //
 };
 use crate::{
     admin::commands::{
@@ -52,7 +55,7 @@ pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Pd> {
 }
 
 fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Pd> {
-    udata.expect_no_request()?;
+    expect_none(udata).map_err(|refusal| dev.refuse(c"alloc_pd", refusal))?;
     let users = Users::new()?;
     let domain = KBox::new_uninit(GFP_KERNEL_ACCOUNT)?;
     // Read first: should a reset come in between, the number counts as one from before it, and is

@@ -285,7 +285,7 @@ fn end_both(dev: &Device<'_>, name: &Name, old: Refused, new: Refused) {
             quarantine(dev, memory);
         }
         quarantine(dev, old);
-    } else if try_end(dev, &new) != Attempt::Done {
+    } else if try_end_first(dev, &new) != Attempt::Done {
         quarantine(dev, old);
         quarantine(dev, new);
     } else {
@@ -299,7 +299,7 @@ fn end_both(dev: &Device<'_>, name: &Name, old: Refused, new: Refused) {
 }
 
 fn end_or_quarantine(dev: &Device<'_>, object: Refused) {
-    if try_end(dev, &object) != Attempt::Done {
+    if try_end_first(dev, &object) != Attempt::Done {
         quarantine(dev, object);
     }
 }
@@ -349,21 +349,29 @@ fn try_end(dev: &Device<'_>, refused: &Refused) -> Attempt {
     if object.is_in_use() {
         return Attempt::InUse;
     }
-    let error = match object.give_back(dev) {
-        Ok(()) => return Attempt::Done,
-        Err(EAGAIN) => return Attempt::Partly,
-        Err(error) => error,
-    };
-    let name = object.name();
-    ratelimited!(dev_warn!(
-        dev.pdev,
-        "{}: {} {} was not taken back ({error:?}); it stays out of use until a later try succeeds \
-         or the device is reset\n",
-        name.verb,
-        name.kind,
-        name.number
-    ));
-    Attempt::Refused
+    match object.give_back(dev) {
+        Ok(()) => Attempt::Done,
+        Err(EAGAIN) => Attempt::Partly,
+        Err(_) => Attempt::Refused,
+    }
+}
+
+/// Like [`try_end`], for the first try: says what becomes of an object that is refused. Each command
+/// that fails is in the log anyhow.
+fn try_end_first(dev: &Device<'_>, refused: &Refused) -> Attempt {
+    let attempt = try_end(dev, refused);
+    if let (Attempt::Refused, Some(object)) = (&attempt, refused.object()) {
+        let name = object.name();
+        ratelimited!(dev_warn!(
+            dev.pdev,
+            "{}: {} {} was not taken back; it stays out of use until a later try succeeds or the \
+             device is reset\n",
+            name.verb,
+            name.kind,
+            name.number
+        ));
+    }
+    attempt
 }
 
 #[kernel::macros::kunit_tests(efa_refused)]

@@ -3,10 +3,17 @@
 //! User contexts: each has a user access region (UAR) of the device, the part of its doorbells that
 //! a process may reach.
 
-use super::refused::{
-    Name,
-    Object,
-    Returnable, //
+use super::{
+    refused::{
+        Name,
+        Object,
+        Returnable, //
+    },
+    request::{
+        check,
+        Refusal,
+        Rule, //
+    }, //
 };
 use crate::{
     admin::commands::{
@@ -56,7 +63,8 @@ fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<UContext> {
         request.supported_caps,
         queues.max_tx_batch,
         queues.min_sq_depth,
-    )?;
+    )
+    .map_err(|refusal| dev.refuse(c"alloc_ucontext", refusal))?;
 
     let users = Users::new()?;
     let ucontext = UContext {
@@ -103,18 +111,21 @@ impl Object for UContext {
 }
 
 /// Checks that user space knows each limit that the device has.
-fn check_user_knows_limits(supported_caps: u32, max_tx_batch: u16, min_sq_depth: u16) -> Result {
+fn check_user_knows_limits(
+    supported_caps: u32,
+    max_tx_batch: u16,
+    min_sq_depth: u16,
+) -> Result<(), Refusal> {
     let limits = [
         (max_tx_batch, ALLOC_UCONTEXT_CMD_SUPP_CAPS_TX_BATCH),
         (min_sq_depth, ALLOC_UCONTEXT_CMD_SUPP_CAPS_MIN_SQ_WR),
     ];
-    if limits
+    let needed = limits
         .iter()
-        .any(|(limit, known)| *limit != 0 && supported_caps & known == 0)
-    {
-        return Err(EOPNOTSUPP);
-    }
-    Ok(())
+        .filter(|(limit, _)| *limit != 0)
+        .fold(0, |needed, (_, known)| needed | u64::from(*known));
+    let needed = Rule::AllBitsOf(needed);
+    check(EOPNOTSUPP, c"supported_caps", supported_caps, needed)
 }
 
 #[kernel::macros::kunit_tests(efa_ucontext)]
@@ -135,7 +146,7 @@ mod tests {
             (BATCH | MIN_WR, 16, 16, Ok(())),
         ] {
             let result = check_user_knows_limits(caps, max_tx_batch, min_sq_depth);
-            assert_eq!(result, expected);
+            assert_eq!(result.map_err(|refusal| refusal.error), expected);
         }
     }
 }

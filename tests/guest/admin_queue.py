@@ -48,6 +48,38 @@ def lost_interrupt_costs_one_wait(test):
         pd.dealloc()
 
 
+def monitors_find_their_lines(test):
+    """The lines that monitors look for have the words that they look for, whichever driver it is."""
+    test.device.keep_alive(False)  # its interrupt would make up for the one that is lost
+    for action, words in (
+        ("drop_interrupt", "didn't receive any MSI-X interrupt"), ("mute", "didn't send any completion"),
+    ):
+        with uverbs.Context(test.function.uverbs()) as context:
+            test.device.fault("alloc_pd", action)
+            error_of(context.alloc_pd)
+        assert test.log.matching(words), f"{action}: no line with {words!r}"
+        test.device.clear_faults()
+        test.function.unbind()
+        test.function.bind()
+    test.device.keep_alive(True)
+
+
+def closed_queue_is_said_once(test):
+    """Something that polls the counters of a device that failed does not fill the log."""
+    with uverbs.Context(test.function.uverbs()) as context:
+        test.device.fault("alloc_pd", "mute")
+        assert error_of(context.alloc_pd)
+        test.log.read()
+        before = len(test.log.lines)
+        for _ in range(30):
+            assert error_of(lambda: test.function.counter("tx_bytes", port=True))
+        said = [line for line in test.log.read()[before:] if "efa" in line]
+        assert len(said) == 1, f"{len(said)} lines for 30 reads: {said[:3]}"
+    test.device.clear_faults()
+    test.function.unbind()
+    test.function.bind()
+
+
 def mute_device_costs_one_timeout(test):
     """D10: one timeout, then errors at once; destroying succeeds; unload and rebind work."""
     context = uverbs.Context(test.function.uverbs())

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Requests of user space at their limits and beyond: the cases of bad_input.toml.
 
-A refused request has the right errno, sends no command, and leaves nothing behind; one that is
-just within the limits is carried out and can be undone.
+A refused request has the right errno, sends no command, leaves nothing behind, and is no warning in
+the kernel log; a tracepoint says why it was refused. One that is just within the limits is carried
+out and can be undone.
 """
 
 import contextlib
@@ -14,9 +15,12 @@ import ioctl
 import memory
 import queues
 import requests
+import tracing
 import uverbs
 from uapi import Room, error_of
 
+# Rules that compare with no number.
+LIMITLESS = {"a power of two", "memory that can be pinned", "what can be mapped"}
 TABLE = os.path.join(os.path.dirname(__file__), "bad_input.toml")
 
 
@@ -69,7 +73,10 @@ def run(test, kind, attempt):
     wrong = []
     seq = test.device.next_seq()
     pinned = memory.pinned()
+    trace = tracing.Trace("efa_refused") if test.driver == "rust" else None
     for case in cases:
+        test.log.read()
+        alarms = len(test.log.alarms)
         result = error_of(lambda: attempt(scene, case))
         expected = getattr(errno, case["errno"]) if "errno" in case else 0
         log = test.device.ask("log", since=seq)
@@ -79,15 +86,34 @@ def run(test, kind, attempt):
             wrong.append(f"{case['what']}: {errno.errorcode.get(result, 'accepted')}")
         elif expected and sent and not case.get("sent"):
             wrong.append(f"{case['what']}: sent {', '.join(sent)}")
+        reasons = trace and [reason(event, result) for event in trace.take()]
+        if trace and reasons != ([case["why"]] if "why" in case else []):
+            wrong.append(f"{case['what']}: the tracepoint says {reasons}")
+        test.log.read()
+        if test.driver == "rust" and not case.get("sent") and test.log.alarms[alarms:]:
+            wrong.append(f"{case['what']}: {test.log.alarms[alarms:]}")
         if memory.pinned() != pinned:
             wrong.append(f"{case['what']}: {memory.pinned() - pinned} bytes stay pinned")
             pinned = memory.pinned()
+    if trace:
+        trace.stop()
     with contextlib.suppress(OSError):  # whatever went wrong above is what is reported
         scene.close()
     if test.device.objects() != before:
         wrong.append(f"left on the device: {test.device.objects()}")
     assert not wrong, f"{len(wrong)} of {len(cases)} cases: {'; '.join(wrong)}"
     assert len(cases) > 5, "the table is not read"
+
+
+def reason(event, result):
+    """What the tracepoint says of a request that was refused."""
+    assert event.error == -result, f"{event}, the process was told {result}"
+    rule = event.words["rule"]
+    # Bits are read in hexadecimal, and the offsets that can be mapped are other ones each time.
+    value, limit = (event.words[name] if "bits" in rule else getattr(event, name) for name in ("value", "limit"))
+    value = "" if event.field == "offset" else f"={value}"
+    limit = "" if rule in LIMITLESS else f" {limit}"
+    return f"{event.verb}: {event.field}{value} {rule}{limit}"
 
 
 def send(scene, request, case, core, driver, fd=None):
@@ -109,6 +135,18 @@ def create_cq(test):
         requests.DESTROY_CQ.send(scene.context.fd, {"handle": answer.handle})
 
     run(test, "create_cq", attempt)
+
+
+def probe_for_time_stamps_is_no_failure(test):
+    """A library that asks for what this kind of device cannot have is no failure to count; a wrong request is."""
+    with uverbs.Context(test.function.uverbs()) as context:
+        for core, expected, counted in (({"flags": 1}, errno.EOPNOTSUPP, 0), ({"cqe": 1 << 20}, errno.EINVAL, 1)):
+            before = test.function.counter("create_cq_err")
+            driver = {"cq_entry_size": 16, "num_sub_cqs": context.limits.sub_cqs_per_cq}
+            error = error_of(lambda: ioctl.CREATE_CQ.send(context.fd, {"cqe": 64, **core}, driver))
+            assert error == expected, f"{core}: errno {error}"
+            more = test.function.counter("create_cq_err") - before
+            assert more == counted, f"{core}: create_cq_err grows by {more}"
 
 
 def create_qp(test):

@@ -14,6 +14,8 @@ from uapi import error_of
 from vefa import full
 
 ROOT = "/sys/kernel/debug/efa"
+# Part of the line about an interrupt that is lost.
+NO_INTERRUPT = "didn't receive any MSI-X interrupt"
 
 
 def path(test, name):
@@ -230,8 +232,26 @@ def quarantine_is_listed(test):
         assert test.device.objects()["pd"] == 0
 
 
+def interrupts_that_never_come_cost_a_slice_each(test):
+    """After the first that is lost, the next ones are not waited for."""
+    count, before = 10, numbers(test, "admin")
+    test.device.keep_alive(False)
+    with uverbs.Context(test.function.uverbs()) as context:
+        test.device.fault("alloc_pd", "drop_interrupt", count=count)
+        start = time.monotonic()
+        pds = [context.alloc_pd() for _ in range(count)]
+        took = time.monotonic() - start
+        for pd in pds:
+            pd.dealloc()
+    test.device.keep_alive(True)
+    after = numbers(test, "admin")
+    assert after["lost_interrupts"] - before["lost_interrupts"] == count
+    # All of them waited for would take ten seconds.
+    assert took < 5, f"{took:.1f} s for {count} commands"
+
+
 def admin_faults_are_counted(test):
-    """What else only the log tells: lost interrupts, bad completions, unknown events."""
+    """What else only the log tells: lost and late interrupts, bad completions, unknown events."""
     before = numbers(test, "admin")
     assert before["queue"] == "open"
     test.device.keep_alive(False)  # its interrupt would make up for the one that is lost
@@ -241,10 +261,16 @@ def admin_faults_are_counted(test):
             test.device.fault("create_ah", action)
             pd.create_ah(uverbs.gid(1)).destroy()
         pd.dealloc()
+        assert len(test.log.matching(NO_INTERRUPT)) == 1, "a lost interrupt is one line"
+        for ms in (200, 500):
+            test.device.fault("alloc_pd", "late_interrupt", ms=ms)
+            context.alloc_pd().dealloc()
     test.device.keep_alive(True)
     after = numbers(test, "admin")
-    more = {name: after[name] - before[name] for name in ("lost_interrupts", "bad_completions", "no_completion_cmds")}
-    assert more == {"lost_interrupts": 1, "bad_completions": 2, "no_completion_cmds": 0}, more
+    expected = {"lost_interrupts": 1, "late_interrupts": 2, "bad_completions": 2, "no_completion_cmds": 0}
+    more = {name: after[name] - before[name] for name in expected}
+    assert more == expected, more
+    assert len(test.log.matching(NO_INTERRUPT)) == 1, "a late interrupt is a line"
     assert after["submitted_cmds"] - before["submitted_cmds"] >= 8
     assert after["submitted_cmds"] == after["completed_cmds"]
 

@@ -43,10 +43,11 @@ class Work:
     def round(self):
         for handle in [self.pd.create_ah(uverbs.gid(1)) for _ in range(3)]:
             handle.destroy()
-        try:
-            self.pd.create_ah(uverbs.gid(2))
-        except OSError:
-            self.rounds += 1
+        for gid, is_global in ((uverbs.gid(2), True), (uverbs.gid(1), False)):
+            try:
+                self.pd.create_ah(gid, is_global)
+            except OSError:
+                self.rounds += 1
 
     def __enter__(self):
         self.test.device.refuse(uverbs.gid(2))
@@ -73,8 +74,8 @@ def said_by(test, command):
 
 
 def trace_cmd_shows_events(test):
-    """trace-cmd records all events, and those that a filter lets pass."""
-    everything, failures = (said_by(test, command) for command in commands("trace-cmd"))
+    """trace-cmd records all events, those that a filter lets pass, and why requests were refused."""
+    everything, failures, refusals = (said_by(test, command) for command in commands("trace-cmd"))
     address = re.escape(test.function.address)
     for line in (
         rf"efa_admin_submit: +{address}: CREATE_AH id=",
@@ -87,6 +88,8 @@ def trace_cmd_shows_events(test):
         assert re.search(line, everything), f"no line like {line}"
     assert re.search(r"efa_admin_complete: .*status=5 \(illegal parameter\)", failures), failures[-400:]
     assert re.search(r"efa_ah_failure: .*opcode=5 \(CREATE_AH\) error=-22", failures), failures[-400:]
+    refusal = rf"efa_refused: +{address}: verb=create_ah field=is_global value=0 \S+ rule=0 \(exactly\) limit=1 \S+ error=-22"
+    assert re.search(refusal, refusals), refusals[-400:]
     assert "success" not in failures, "the filter let a command pass that succeeded"
 
 
@@ -94,6 +97,6 @@ def bpftrace_counts_events(test):
     """bpftrace counts hits and misses of each process."""
     (hits,) = (said_by(test, command) for command in commands("bpftrace") if "args." not in command)
     counts = dict(re.findall(r"@(hits|misses)\[.*, \d+\]: (\d+)", hits))
-    # Of each four handles two are found, one is created and one refused; but one of the two begins to be counted first.
+    # Of each four handles that have a route two are found, one is created and one refused; but one of the two begins to be counted first.
     found, missed = int(counts["hits"]), int(counts["misses"])
     assert found > 4 and found / 2 < missed < found * 2, counts

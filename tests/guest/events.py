@@ -47,6 +47,26 @@ def every_vector_brings_events(test):
                 two.ring.events += came
 
 
+def vectors_are_on_their_cpus(test):
+    """Completion vector i is hinted to CPU i, whichever CPUs are on, and the management vector to the first that is."""
+    try:
+        for on in ("1", "0"):
+            pci.write(CPU1, on)
+            test.function.unbind()
+            test.function.bind()
+            with open("/proc/interrupts", encoding="ascii") as table:
+                lines = [line.split() for line in table if f"@pci:{test.function.address}" in line]
+            hints = {line[-1].split("@")[0]: pci.read(f"/proc/irq/{line[0].rstrip(':')}/affinity_hint") for line in lines}
+            found = {name: int(mask.replace(",", ""), 16) for name, mask in hints.items()}
+            expected = {f"efa-comp{index}": 1 << index for index in range(len(lines) - 1)}
+            assert found == {**expected, "efa-mgmnt": 1}, f"CPU 1 {on}: {found}"
+            assert len(lines) >= 3, f"only {len(lines)} vectors"
+    finally:
+        pci.write(CPU1, "1")
+        test.function.unbind()
+        test.function.bind()
+
+
 def no_event_of_a_queue_that_was_not_created(test):
     """An event names a queue whose creation fails just then: it must not reach the channel.
 

@@ -64,6 +64,20 @@ def failed_probe_resets_the_device(test):
         test.function.bind()
 
 
+def silent_device_is_tried_again_later(test):
+    """A device that does not answer the read of a register in a probe may be up later: the probe is deferred."""
+    test.function.unbind()
+    for name, register in (("VERSION", 0), ("CONTROLLER_VERSION", 4), ("CAPS", 8)):
+        test.device.set(silent_register=register)
+        error = bind_error(test.function)
+        # What sysfs makes of EPROBE_DEFER.
+        assert error == errno.EAGAIN, f"{name} is silent: errno {error}"
+        test.device.set(silent_register=2**32 - 1)
+        test.function.bind()
+        test.function.unbind()
+    test.function.bind()
+
+
 def vectors_come_back(test):
     """D5: rebinding takes no interrupt vector for good, and nothing of the device."""
     before = interrupt_lines()

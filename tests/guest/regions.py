@@ -5,7 +5,10 @@ import contextlib
 import errno
 import fcntl
 import os
+import resource
+import signal
 import struct
+import time
 
 import ioctl
 import memory
@@ -73,6 +76,70 @@ def no_fitting_page_size_is_refused(test):
             pd.dealloc()
     finally:
         rebound(test, page_size_cap=PAGE_SIZES)
+
+
+def log_says_why_memory_was_not_pinned(test):
+    """Which of the causes of an errno it is: the limit of a process, or an address that is not mapped."""
+    small = memory.Memory(8 * PAGE)
+    node = test.function.uverbs()
+
+    def limited(say):
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (4 * PAGE, 4 * PAGE))
+        os.setuid(65534)
+        with uverbs.Context(node) as context:
+            say(str(error_of(lambda: context.alloc_pd().reg_mr(small))))
+
+    with uverbs.Context(node) as context:
+        pd, mode = context.alloc_pd(), os.stat(node).st_mode
+        os.chmod(node, 0o666)
+        child = Child(limited)
+        assert child.heard() == str(errno.ENOMEM)
+        child.end()
+        os.chmod(node, mode)
+        assert test.log.matching("over the limit of locked memory"), "nothing of the limit"
+        hole = memory.Memory(PAGE, prot=0)
+        assert error_of(lambda: pd.reg_mr(hole)) == errno.EFAULT
+        assert test.log.matching("not mapped, or read-only"), "nothing of the address"
+        pd.dealloc()
+
+
+def killed_process_is_named(test):
+    """A process that is killed while its memory is pinned: that is what the log says."""
+    said = "the process was killed meanwhile"
+    for attempt in range(40):
+
+        def register(say):
+            with uverbs.Context(test.function.uverbs()) as context:
+                large = memory.Memory(256 << 20)
+                pd = context.alloc_pd()
+                say("now")
+                pd.reg_mr(large)
+
+        child = Child(register)
+        assert child.heard() == "now"
+        time.sleep(0.01 * (attempt % 10))
+        with contextlib.suppress(AssertionError):  # it may have been quicker
+            child.end(signal.SIGKILL)
+        if test.log.matching(said):
+            return
+    raise AssertionError(f"no line with {said!r}")
+
+
+def full_iommu_is_named(test):
+    """The IOMMU has no addresses left: ENOMEM, and the log says so. With some given back it works again."""
+    huge, regions = memory.huge_pages(16), []
+    with uverbs.Context(test.function.uverbs()) as context:
+        pd = context.alloc_pd()
+        error = 0
+        while not error and len(regions) < 200:
+            error = error_of(lambda: regions.append(pd.reg_mr(huge)))
+        assert error == errno.ENOMEM, f"errno {error} after {len(regions)} regions"
+        for region in regions:
+            region.dereg()
+        pd.reg_mr(huge).dereg()
+        pd.dealloc()
+    assert not test.log.matching("ulimit"), "the limit of locked memory is blamed"
+    assert test.log.matching("the IOMMU has no addresses left"), "nothing of the IOMMU"
 
 
 def page_lists_of_every_length(test):
@@ -208,9 +275,11 @@ def dma_buffers(test):
         os.pwrite(backing, data, 0)
         seal(backing)
         sent = test.device.seen("reg_mr")
-        for bad, expected in ((9999, errno.EBADF), (backing, errno.EINVAL)):
-            error = error_of(lambda: ioctl.register_dmabuf(one.pd, bad, 0, PAGE, 0, 1))
-            assert error == expected, f"file {bad}: errno {error}"
+        for bad, size, expected in (
+            (9999, PAGE, errno.EBADF), (backing, PAGE, errno.EINVAL), (-1, PAGE, errno.EBADF), (-1, 0, errno.EBADF),
+        ):
+            error = error_of(lambda: ioctl.register_dmabuf(one.pd, bad, 0, size, 0, 1))
+            assert error == expected, f"file {bad}, {size} bytes: errno {error}"
         assert test.device.seen("reg_mr") == sent, "a command for a file that is no dma-buf"
         for offset, length in ((0, pages * PAGE), (PAGE, 3 * PAGE), (100, 5000), (PAGE + 17, 2 * PAGE)):
             buffer = udmabuf(backing, pages * PAGE)

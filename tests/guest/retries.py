@@ -136,3 +136,13 @@ def all_is_taken_back(test):
     """Waits, without a call to the driver, until the device has nothing of any process any more."""
     kinds = ("ah", "qp", "cq", "mr", "pd")
     return wait_until(lambda: not any(test.device.objects()[kind] for kind in kinds), RETRY_SECONDS)
+
+
+def refusal_is_said_once(test):
+    """A command that gives something back is refused, and its tries again: one line says what became of the object."""
+    with uverbs.Context(test.function.uverbs()):
+        test.device.fail("dealloc_uar", count=3)
+    assert wait_until(lambda: not test.device.objects()["uar"]), "not given back"
+    assert not test.device.faults(), "it was not refused so often"
+    said = test.log.matching("was not taken back")
+    assert len(said) == 1, said

@@ -20,8 +20,11 @@ OPCODE = re.compile(r"(?P<command>[A-Z_]+) id=")
 VALUE = re.compile(r"(\w+)=(\S+)(?: \(([^)]*)\))?")
 
 
+NUMBER = re.compile(r"-?(0x[0-9a-f]+|\d+)")
+
+
 class Event:
-    """One event: its name, the device, its numbers as attributes, and the words that explain some of them."""
+    """One event: its name, the device, its fields as attributes, and the words that explain some of them."""
 
     def __init__(self, match):
         self.name, self.device, self.text = match["name"], match["device"], match["text"]
@@ -29,7 +32,7 @@ class Event:
         self.command = found["command"].lower() if found else None
         self.words = {}
         for key, value, words in VALUE.findall(self.text):
-            setattr(self, key, value if ":" in value else int(value, 0))
+            setattr(self, key, int(value, 0) if NUMBER.fullmatch(value) else value)
             self.words[key] = words
 
     def __repr__(self):
@@ -37,16 +40,26 @@ class Event:
 
 
 class Trace:
-    """Listens to all events of the driver."""
+    """Listens to all events of the driver, or to one kind of them."""
 
-    def __init__(self):
+    def __init__(self, event=None):
+        self.switch = f"events/efa/{event}/enable" if event else "events/efa/enable"
         write("tracing_on", "1")
         write("trace", "")
-        write("events/efa/enable", "1")
+        write(self.switch, "1")
 
     def stop(self):
         """Listens no longer; what was heard."""
-        write("events/efa/enable", "0")
+        write(self.switch, "0")
+        return self.heard()
+
+    def take(self):
+        """What was heard so far, and is forgotten then."""
+        heard = self.heard()
+        write("trace", "")
+        return heard
+
+    def heard(self):
         with open(f"{TRACEFS}/trace", encoding="ascii") as file:
             lines = list(file)
         return [Event(match) for match in map(LINE.search, lines) if match]

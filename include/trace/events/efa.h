@@ -69,6 +69,19 @@
 		{ 3, "failed probe" },		\
 		{ 6, "shutdown" })
 
+#define show_efa_rule(rule)			\
+	__print_symbolic(rule,			\
+		{ 0, "exactly" },		\
+		{ 1, "at most" },		\
+		{ 2, "at least" },		\
+		{ 3, "only bits of" },		\
+		{ 4, "all bits of" },		\
+		{ 5, "a power of two" },	\
+		{ 6, "a multiple of" },		\
+		{ 7, "a state after" },		\
+		{ 8, "memory that can be pinned" },	\
+		{ 9, "what can be mapped" })
+
 /* Where the type of an event is in the first word of its entry. */
 #define EFA_EQE_TYPE_SHIFT 1
 
@@ -168,6 +181,35 @@ TRACE_EVENT(efa_eq,
 	),
 	TP_printk("%s: eqn=%u type=%u cqn=%u", __get_str(dev), __entry->eqn, __entry->type,
 		  __entry->cqn)
+);
+
+/* The driver refused a request: a field of it is not what it has to be. */
+TRACE_EVENT(efa_refused,
+	TP_PROTO(const struct device *dev, const char *verb, const char *field, u64 value, u8 rule,
+		 u64 limit, int error),
+	TP_ARGS(dev, verb, field, value, rule, limit, error),
+	TP_STRUCT__entry(
+		__string(dev, dev_name(dev))
+		__string(verb, verb)
+		__string(field, field)
+		__field(u64, value)
+		__field(u64, limit)
+		__field(int, error)
+		__field(u8, rule)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__assign_str(verb);
+		__assign_str(field);
+		__entry->value = value;
+		__entry->limit = limit;
+		__entry->error = error;
+		__entry->rule = rule;
+	),
+	TP_printk("%s: verb=%s field=%s value=%llu (%#llx) rule=%u (%s) limit=%llu (%#llx) error=%d",
+		  __get_str(dev), __get_str(verb), __get_str(field), __entry->value, __entry->value,
+		  __entry->rule, show_efa_rule(__entry->rule), __entry->limit, __entry->limit,
+		  __entry->error)
 );
 
 /* A handle was found without a command; users counts the finder. */

@@ -3,7 +3,10 @@
 //! The command that reads statistics.
 
 use super::AdminCommand;
-use crate::hw::stats::*;
+use crate::hw::{
+    admin::*,
+    stats::*, //
+};
 use core::marker::PhantomData;
 use kernel::{
     fmt,
@@ -36,13 +39,27 @@ statistics! {
     AdminNetworkStats = ADMIN_GET_STATS_TYPE_NETWORK, "network";
 }
 
-/// Reads statistics of the whole device.
-pub(crate) struct GetStats<S>(PhantomData<S>);
+/// What a device says to statistics that it does not have. What else it says may be of this moment.
+const MISSING: [u8; 4] = [
+    ADMIN_BAD_OPCODE,
+    ADMIN_UNSUPPORTED_OPCODE,
+    ADMIN_MALFORMED_REQUEST,
+    ADMIN_ILLEGAL_PARAMETER,
+];
+
+/// Reads statistics of the whole device; replies `None` where it does not have them.
+pub(crate) struct GetStats<S> {
+    may_be_missing: bool,
+    _statistics: PhantomData<S>,
+}
 
 impl<S: Statistics> GetStats<S> {
-    /// The command for the statistics `S`.
-    pub(crate) const fn new() -> Self {
-        Self(PhantomData)
+    /// The command for the statistics `S`. Unless they `may_be_missing`, each refusal is a failure.
+    pub(crate) const fn new(may_be_missing: bool) -> Self {
+        Self {
+            may_be_missing,
+            _statistics: PhantomData,
+        }
     }
 }
 
@@ -56,11 +73,18 @@ impl<S: Statistics> AdminCommand for GetStats<S> {
     const OPCODE: u8 = ADMIN_GET_STATS;
     const NAME: &'static str = "GET_STATS";
     const KILLABLE: bool = true;
-    // A device need not have each type, and monitors ask every few seconds.
+    // Monitors ask every few seconds, and what they read stays.
     const OPTIONAL: bool = true;
     type Request = AdminAqGetStatsCmd;
     type Response = AdminAcqGetStatsResp;
-    type Reply = Result<S>;
+    type Reply = Result<Option<S>>;
+
+    fn answers(&self) -> &'static [u8] {
+        match self.may_be_missing {
+            true => &MISSING,
+            false => &[],
+        }
+    }
 
     fn request(&self) -> Self::Request {
         let mut request = AdminAqGetStatsCmd::new_zeroed();
@@ -70,8 +94,11 @@ impl<S: Statistics> AdminCommand for GetStats<S> {
     }
 
     fn reply(response: Self::Response) -> Self::Reply {
+        if response.acq_common_desc.status != ADMIN_SUCCESS {
+            return Ok(None);
+        }
         match S::read_from_prefix(response.u.as_bytes()) {
-            Ok((stats, _)) => Ok(stats),
+            Ok((stats, _)) => Ok(Some(stats)),
             Err(_) => Err(EINVAL),
         }
     }
@@ -83,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_request_names_the_type_only() {
-        let request = GetStats::<AdminNetworkStats>::new().request();
+        let request = GetStats::<AdminNetworkStats>::new(true).request();
         for (at, byte) in request.as_bytes().iter().enumerate() {
             assert_eq!(*byte, if at == 12 { 4 } else { 0 });
         }
@@ -95,10 +122,24 @@ mod tests {
         for (word, value) in response.u.iter_mut().zip(1..) {
             *word = value;
         }
-        let basic = GetStats::<AdminBasicStats>::reply(response)?;
+        let basic = GetStats::<AdminBasicStats>::reply(response)?.ok_or(EINVAL)?;
         assert_eq!((basic.tx_bytes, basic.rx_drops), (1, 5));
-        let network = GetStats::<AdminNetworkStats>::reply(response)?;
+        let network = GetStats::<AdminNetworkStats>::reply(response)?.ok_or(EINVAL)?;
         assert_eq!(network.impaired_remote_conn_events, 5);
+        Ok(())
+    }
+
+    #[test]
+    fn statistics_may_be_missing_until_they_were_read() -> Result {
+        let answers = |may_be_missing| GetStats::<AdminBasicStats>::new(may_be_missing).answers();
+        // Not a lack of resources, an unknown error, or being busy.
+        assert!(answers(true) == [2, 3, 4, 5]);
+        assert!(answers(false).is_empty());
+        for status in MISSING {
+            let mut response = AdminAcqGetStatsResp::new_zeroed();
+            response.acq_common_desc.status = status;
+            assert!(GetStats::<AdminBasicStats>::reply(response)?.is_none());
+        }
         Ok(())
     }
 }

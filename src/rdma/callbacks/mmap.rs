@@ -37,11 +37,13 @@ impl<P: UserMmap> Callbacks<P> {
                 mmap::Request::new(ucontext, vma),
             )
         };
-        errno(
-            request
-                .map()
-                .inspect_err(|_| context.device().with(P::mmap_failed)),
-        )
+        let failed = |error| {
+            let offset = request.offset();
+            context
+                .device()
+                .with(|dev| P::mmap_failed(dev, offset, error))
+        };
+        errno(request.map().inspect_err(|error| failed(*error)))
     }
 
     unsafe extern "C" fn mmap_free(entry: *mut bindings::rdma_user_mmap_entry) {

@@ -143,11 +143,13 @@ impl<P: Provider, F: File<P>> Operations<P, F> {
     ///
     /// As for `start`, after `start` or `next`.
     unsafe extern "C" fn show(seq: *mut bindings::seq_file, _record: *mut c_void) -> c_int {
-        // SAFETY: By the precondition.
-        let reader = unsafe { Self::reader(seq) };
-        // SAFETY: debugfs lets operations run only while the file is there: so is the entry, and
-        // the driver's device. Lifetimes do not change a layout.
-        let data = unsafe { (*reader.entry).data.cast::<P::Data<'_>>().as_ref() };
+        // SAFETY: By the precondition. debugfs lets operations run only while the file is there: so
+        // is the entry, and the driver's device. Lifetimes do not change a layout.
+        let (reader, data) = unsafe {
+            let reader = Self::reader(seq);
+            let data = (*reader.entry).data.cast::<P::Data<'_>>().as_ref();
+            (reader, data)
+        };
         reader.to = reader.from;
         reader.at_end = !F::write(data, &mut reader.to, &mut Out(seq));
         0

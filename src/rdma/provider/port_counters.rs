@@ -15,7 +15,8 @@ pub trait PortCounters: Provider {
     /// something else to the file `lifespan`. They are not read more often, whoever asks.
     const PORT_LIFESPAN_MS: u16;
 
-    /// Reads the counters of [`Self::PORT_COUNTERS`], in that order.
+    /// Reads the counters of [`Self::PORT_COUNTERS`], in that order. `values` has what was read
+    /// last, 0 at first.
     ///
     /// It is called once when the device is registered, which an error makes fail.
     fn read_port_counters(dev: &Self::Data<'_>, port: u32, values: &mut [u64]) -> Result;

@@ -27,6 +27,12 @@ use crate::{
         refused::{
             self,
             Returnable, //
+        },
+        request::{
+            self,
+            check,
+            Refusal,
+            Rule, //
         }, //
     }, //
 };
@@ -47,8 +53,7 @@ use rdma::{
         QpCap,
         QpType, //
     },
-    queue_memory::QueueMemory,
-    ratelimited, //
+    queue_memory::QueueMemory, //
 };
 use zerocopy::FromZeros;
 
@@ -73,12 +78,7 @@ const RECV_DESC_SIZE: u32 = 16;
 ///   from was created.
 /// - What the admin queue fails with.
 pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Qp> {
-    let request = Request::read(dev, new).inspect_err(|error| {
-        ratelimited!(dev_dbg!(
-            dev.pdev,
-            "create_qp: request refused: {error:?}\n"
-        ))
-    })?;
+    let request = Request::read(dev, new).map_err(|refusal| dev.refuse(c"create_qp", refusal))?;
     let made_from = [
         new.pd.domain.id.generation,
         new.ucontext.generation,
@@ -138,8 +138,8 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn read(dev: &Device<'_>, new: &NewQp<'a, Efa>) -> Result<Self> {
-        let request: IbvCreateQp = new.udata.read_request(offset_of!(IbvCreateQp, flags))?;
+    fn read(dev: &Device<'_>, new: &NewQp<'a, Efa>) -> Result<Self, Refusal> {
+        let request: IbvCreateQp = request::read(&new.udata, offset_of!(IbvCreateQp, flags))?;
         let features = dev.features();
         check_flags(&request, features.device.device_caps)?;
         let inline_limit = dev.inline_buf_size().max(dev.inline_buf_size_ex());
@@ -151,16 +151,17 @@ impl<'a> Request<'a> {
             recv_queue_depth: new.cap.max_recv_wr,
         };
         check_rings(&sizes, &features.queues)?;
-        if new.has_shared_receives || new.create_flags != 0 {
-            return Err(EOPNOTSUPP);
-        }
+        let none = Rule::Exactly(0);
+        check(EOPNOTSUPP, c"srq", new.has_shared_receives, none)?;
+        check(EOPNOTSUPP, c"create_flags", new.create_flags, none)?;
+        let without = |field| move || Refusal::new(EOPNOTSUPP, field, false, Rule::Exactly(1));
         Ok(Self {
             transport: transport(new.qp_type, request.driver_qp_type)?,
             sizes,
             flags: request.flags,
             sl: request.sl,
-            send_cq: new.send_cq.ok_or(EOPNOTSUPP)?,
-            recv_cq: new.recv_cq.ok_or(EOPNOTSUPP)?,
+            send_cq: new.send_cq.ok_or_else(without(c"send_cq"))?,
+            recv_cq: new.recv_cq.ok_or_else(without(c"recv_cq"))?,
         })
     }
 
@@ -170,7 +171,7 @@ impl<'a> Request<'a> {
         if size == 0 {
             return Ok(None);
         }
-        memory::for_queue(dev, "create_qp", size, DataDirection::ToDevice).map(Some)
+        memory::for_queue(dev, c"create_qp", size, DataDirection::ToDevice).map(Some)
     }
 
     fn command(&self, new: &NewQp<'_, Efa>, rq_addr: u64) -> CreateQp {
@@ -221,13 +222,11 @@ impl<'a> Request<'a> {
 }
 
 /// Checks what is optional or reserved in a request.
-fn check_flags(request: &IbvCreateQp, device_caps: u32) -> Result {
-    if request.comp_mask != 0 {
-        return Err(EOPNOTSUPP);
-    }
-    if request.reserved_98 != [0; 5] {
-        return Err(EINVAL);
-    }
+fn check_flags(request: &IbvCreateQp, device_caps: u32) -> Result<(), Refusal> {
+    let none = Rule::Exactly(0);
+    check(EOPNOTSUPP, c"comp_mask", request.comp_mask, none)?;
+    let reserved = request::number(&request.reserved_98);
+    check(EINVAL, c"reserved_98", reserved, none)?;
     let mut known = 0;
     if device_caps & ADMIN_FEATURE_DEVICE_ATTR_DESC_UNSOLICITED_WRITE_RECV_MASK != 0 {
         known |= CREATE_QP_WITH_UNSOLICITED_WRITE_RECV;
@@ -235,30 +234,42 @@ fn check_flags(request: &IbvCreateQp, device_caps: u32) -> Result {
     if device_caps & ADMIN_FEATURE_DEVICE_ATTR_DESC_SQ_64_BIT_REQ_ID_MASK != 0 {
         known |= CREATE_QP_WITH_SQ_64_BIT_REQ_ID;
     }
-    if request.flags & !known != 0 {
-        return Err(EOPNOTSUPP);
+    let known = Rule::OnlyBitsOf(known.into());
+    check(EOPNOTSUPP, c"flags", request.flags, known)
+}
+
+/// Checks that a queue pair is not larger than the device can have it.
+fn check_cap(
+    cap: &QpCap,
+    limits: &AdminFeatureQueueAttrDesc1,
+    inline_limit: u32,
+) -> Result<(), Refusal> {
+    for (field, value, limit) in [
+        (c"max_send_wr", cap.max_send_wr, limits.max_sq_depth),
+        (c"max_recv_wr", cap.max_recv_wr, limits.max_rq_depth),
+        (
+            c"max_send_sge",
+            cap.max_send_sge,
+            limits.max_wr_send_sges.into(),
+        ),
+        (
+            c"max_recv_sge",
+            cap.max_recv_sge,
+            limits.max_wr_recv_sges.into(),
+        ),
+        (c"max_inline_data", cap.max_inline_data, inline_limit),
+    ] {
+        check(EINVAL, field, value, Rule::AtMost(limit.into()))?;
     }
     Ok(())
 }
 
-/// Checks that a queue pair is not larger than the device can have it.
-fn check_cap(cap: &QpCap, limits: &AdminFeatureQueueAttrDesc1, inline_limit: u32) -> Result {
-    let within_limits = cap.max_send_wr <= limits.max_sq_depth
-        && cap.max_recv_wr <= limits.max_rq_depth
-        && cap.max_send_sge <= limits.max_wr_send_sges.into()
-        && cap.max_recv_sge <= limits.max_wr_recv_sges.into()
-        && cap.max_inline_data <= inline_limit;
-    if within_limits {
-        Ok(())
-    } else {
-        Err(EINVAL)
-    }
-}
-
 /// Checks that the rings have room for the work requests, and are not larger than user space has
 /// reason to ask for.
-fn check_rings(sizes: &AdminQpAllocSize, limits: &AdminFeatureQueueAttrDesc1) -> Result {
-    let holds = |ring: u32, depth: u32, desc_size: u32| ring / desc_size >= depth;
+fn check_rings(
+    sizes: &AdminQpAllocSize,
+    limits: &AdminFeatureQueueAttrDesc1,
+) -> Result<(), Refusal> {
     // User space rounds work requests and descriptors up to powers of two.
     let max_recv_descs = u64::from(limits.max_rq_depth)
         .next_power_of_two()
@@ -266,32 +277,43 @@ fn check_rings(sizes: &AdminQpAllocSize, limits: &AdminFeatureQueueAttrDesc1) ->
         .checked_next_power_of_two()
         .unwrap_or(u64::MAX);
     let max_recv_ring = max_recv_descs.saturating_mul(RECV_DESC_SIZE.into());
-
-    let fits = sizes.send_queue_ring_size <= limits.max_llq_size
-        && u64::from(sizes.recv_queue_ring_size) <= max_recv_ring
-        && holds(
+    for (field, size, depth, desc_size, max) in [
+        (
+            c"sq_ring_size",
             sizes.send_queue_ring_size,
             sizes.send_queue_depth,
             MIN_SEND_DESC_SIZE,
-        )
-        && holds(
+            limits.max_llq_size.into(),
+        ),
+        (
+            c"rq_ring_size",
             sizes.recv_queue_ring_size,
             sizes.recv_queue_depth,
             RECV_DESC_SIZE,
-        );
-    if fits {
-        Ok(())
-    } else {
-        Err(EINVAL)
+            max_recv_ring,
+        ),
+    ] {
+        check(EINVAL, field, size, Rule::AtMost(max))?;
+        // Both have 32 bits.
+        let min = u64::from(depth) * u64::from(desc_size);
+        check(EINVAL, field, size, Rule::AtLeast(min))?;
     }
+    Ok(())
 }
 
 /// The transport for a type of verbs, and of the provider library where verbs leave it to that.
-fn transport(qp_type: QpType, driver_qp_type: u32) -> Result<Transport> {
-    match (qp_type, driver_qp_type) {
-        (QpType::Ud, _) => Ok(Transport::Ud),
-        (QpType::Driver, QP_DRIVER_TYPE_SRD) => Ok(Transport::Srd),
-        _ => Err(EOPNOTSUPP),
+fn transport(qp_type: QpType, driver_qp_type: u32) -> Result<Transport, Refusal> {
+    match qp_type {
+        QpType::Ud => Ok(Transport::Ud),
+        QpType::Driver => {
+            let srd = Rule::Exactly(QP_DRIVER_TYPE_SRD.into());
+            check(EOPNOTSUPP, c"driver_qp_type", driver_qp_type, srd)?;
+            Ok(Transport::Srd)
+        }
+        QpType::Other(number) => {
+            let driver = Rule::Exactly(QpType::DRIVER.into());
+            Err(Refusal::new(EOPNOTSUPP, c"qp_type", number, driver))
+        }
     }
 }
 
@@ -309,12 +331,18 @@ mod tests {
         limits
     }
 
+    /// What the process is told.
+    fn told<T>(result: Result<T, Refusal>) -> Result<T> {
+        result.map_err(|refusal| refusal.error)
+    }
+
     #[test]
     fn only_known_types_become_queue_pairs() {
+        let transport = |qp_type, driver_type| told(transport(qp_type, driver_type));
         assert_eq!(transport(QpType::Ud, 0), Ok(Transport::Ud));
         assert_eq!(transport(QpType::Driver, 0), Ok(Transport::Srd));
         assert_eq!(transport(QpType::Driver, 1), Err(EOPNOTSUPP));
-        assert_eq!(transport(QpType::Other, 0), Err(EOPNOTSUPP));
+        assert_eq!(transport(QpType::Other(2), 0), Err(EOPNOTSUPP));
     }
 
     #[test]
@@ -322,7 +350,7 @@ mod tests {
         let check = |flags: u16, caps: u32| {
             let mut request = IbvCreateQp::new_zeroed();
             request.flags = flags;
-            check_flags(&request, caps)
+            told(check_flags(&request, caps))
         };
         for (flag, cap) in [(0, 4), (1, 10)] {
             assert_eq!(check(1 << flag, 1 << cap), Ok(()));
@@ -336,16 +364,17 @@ mod tests {
     #[test]
     fn reserved_parts_of_a_request_are_zero() {
         let mut request = IbvCreateQp::new_zeroed();
-        assert_eq!(check_flags(&request, 0), Ok(()));
+        let check = |request: &IbvCreateQp| told(check_flags(request, 0));
+        assert_eq!(check(&request), Ok(()));
         for byte in 0..request.reserved_98.len() {
             request.reserved_98 = [0; 5];
             if let Some(byte) = request.reserved_98.get_mut(byte) {
                 *byte = 1;
             }
-            assert_eq!(check_flags(&request, 0), Err(EINVAL));
+            assert_eq!(check(&request), Err(EINVAL));
         }
         request.comp_mask = 1;
-        assert_eq!(check_flags(&request, 0), Err(EOPNOTSUPP));
+        assert_eq!(check(&request), Err(EOPNOTSUPP));
     }
 
     #[test]
@@ -360,7 +389,7 @@ mod tests {
         let check = |change: fn(&mut QpCap)| {
             let mut cap = largest;
             change(&mut cap);
-            check_cap(&cap, &limits(), 32)
+            told(check_cap(&cap, &limits(), 32))
         };
         assert_eq!(check(|_| ()), Ok(()));
         assert_eq!(check(|cap| cap.max_send_wr += 1), Err(EINVAL));
@@ -377,7 +406,7 @@ mod tests {
             recv_queue_ring_size: recv.0,
             recv_queue_depth: recv.1,
         };
-        check_rings(&sizes, &limits())
+        told(check_rings(&sizes, &limits()))
     }
 
     #[test]
@@ -408,7 +437,7 @@ mod tests {
         let rings = |recv_ring: u32| {
             let mut sizes = AdminQpAllocSize::new_zeroed();
             sizes.recv_queue_ring_size = recv_ring;
-            check_rings(&sizes, &limits)
+            told(check_rings(&sizes, &limits))
         };
         // User space makes 2048 work requests of it, and 8192 descriptors of three times as many.
         assert_eq!(rings(8192 * 16), Ok(()));

@@ -4,6 +4,7 @@
 
 use super::{
     transitions::{
+        attrs_of,
         is_allowed,
         is_plausible, //
     },
@@ -16,7 +17,15 @@ use crate::{
         Transport, //
     },
     device::Device,
-    verbs::port::PORTS, //
+    verbs::{
+        port::PORTS,
+        request::{
+            check,
+            expect_none,
+            Refusal,
+            Rule, //
+        }, //
+    }, //
 };
 use kernel::prelude::*;
 use rdma::{
@@ -56,21 +65,13 @@ const CHANGEABLE: QpAttrs = QpAttrs::STATE
 /// - `EIO`: the device was reset since the queue pair was created.
 /// - What the admin queue fails with.
 pub(super) fn modify(dev: &Device<'_>, qp: &Qp, change: &QpChange, udata: &Udata<'_>) -> Result {
-    udata.expect_no_request()?;
+    let refuse = |refusal| dev.refuse(c"modify_qp", refusal);
+    expect_none(udata).map_err(refuse)?;
     dev.expect_current(qp.generation)?;
 
     // Held over the command, so that two changes at once come one after the other.
     let mut state = qp.variable.state.lock();
-    let to = check(qp.transport, *state, change).inspect_err(|error| {
-        ratelimited!(dev_dbg!(
-            dev.pdev,
-            "modify_qp: QP {}: {error:?}: in state {:?}, to change: {:?} (to {:?})\n",
-            qp.number,
-            *state,
-            change.attrs,
-            change.state
-        ))
-    })?;
+    let to = state_after(qp.transport, *state, change).map_err(refuse)?;
     let changed = dev.admin.exec(&ModifyQp {
         handle: qp.handle,
         states: change
@@ -117,29 +118,60 @@ pub(super) fn reset(dev: &Device<'_>, qp: &Qp) {
 }
 
 /// Checks a change of a queue pair that is in state `state`; returns its state afterwards.
-fn check(transport: Transport, state: QpState, change: &QpChange) -> Result<QpState> {
-    if !CHANGEABLE.contain(change.attrs) {
-        return Err(EOPNOTSUPP);
-    }
+fn state_after(
+    transport: Transport,
+    state: QpState,
+    change: &QpChange,
+) -> Result<QpState, Refusal> {
+    let attrs = change.attrs;
+    check_attrs(EOPNOTSUPP, attrs, Rule::OnlyBitsOf, CHANGEABLE)?;
     let from = change.cur_state.unwrap_or(state);
     let to = change.state.unwrap_or(from);
-    if !is_plausible(transport, state, from) || !is_allowed(transport, from, to, change.attrs) {
-        return Err(EINVAL);
+    if !is_plausible(transport, state, from) {
+        let known = Rule::Exactly(state.as_raw().into());
+        return Err(Refusal::new(EINVAL, c"cur_qp_state", from.as_raw(), known));
     }
-    if change.port.is_some_and(|port| port != PORT)
-        || change.pkey_index.is_some_and(|index| index != 0)
-    {
-        return Err(EOPNOTSUPP);
+    if !is_allowed(transport, from, to, attrs) {
+        let Some((required, allowed)) = attrs_of(transport, from, to, CHANGEABLE) else {
+            let known = Rule::StateAfter(from.as_raw().into());
+            return Err(Refusal::new(EINVAL, c"qp_state", to.as_raw(), known));
+        };
+        check_attrs(EINVAL, attrs, Rule::AllBitsOf, required)?;
+        let allowed = Rule::OnlyBitsOf(allowed.as_raw().into());
+        return Err(Refusal::new(EINVAL, c"attr_mask", attrs.as_raw(), allowed));
     }
-    if change.rnr_retry.is_some_and(|tries| tries > MAX_RNR_RETRY) {
-        return Err(EINVAL);
+    if let Some(port) = change.port {
+        check(EOPNOTSUPP, c"port_num", port, Rule::Exactly(PORT.into()))?;
+    }
+    if let Some(index) = change.pkey_index {
+        check(EOPNOTSUPP, c"pkey_index", index, Rule::Exactly(0))?;
+    }
+    if let Some(tries) = change.rnr_retry {
+        let most = Rule::AtMost(MAX_RNR_RETRY.into());
+        check(EINVAL, c"rnr_retry", tries, most)?;
     }
     Ok(to)
+}
+
+/// Checks which attributes are to change.
+fn check_attrs(
+    error: Error,
+    attrs: QpAttrs,
+    rule: fn(u64) -> Rule,
+    of: QpAttrs,
+) -> Result<(), Refusal> {
+    let rule = rule(of.as_raw().into());
+    check(error, c"attr_mask", attrs.as_raw(), rule)
 }
 
 #[kernel::macros::kunit_tests(efa_qp_modify)]
 mod tests {
     use super::*;
+
+    /// The state afterwards, or what the process is told.
+    fn check(transport: Transport, state: QpState, change: &QpChange) -> Result<QpState> {
+        state_after(transport, state, change).map_err(|refusal| refusal.error)
+    }
 
     fn to(state: QpState, attrs: QpAttrs) -> QpChange {
         QpChange {

@@ -16,7 +16,11 @@ use crate::{
         QueriedQp,
         QueryQp, //
     },
-    device::Device, //
+    device::Device,
+    verbs::request::{
+        check,
+        Rule, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -60,9 +64,9 @@ pub(super) struct Told {
 /// - `EIO`: the device was reset since the queue pair was created.
 /// - What the admin queue fails with.
 pub(super) fn query(dev: &Device<'_>, qp: &Qp, wanted: QpAttrs) -> Result<QpStatus> {
-    if !QUERYABLE.contain(wanted) {
-        return Err(EOPNOTSUPP);
-    }
+    let known = Rule::OnlyBitsOf(QUERYABLE.as_raw().into());
+    check(EOPNOTSUPP, c"attr_mask", wanted.as_raw(), known)
+        .map_err(|refusal| dev.refuse(c"query_qp", refusal))?;
     dev.expect_current(qp.generation)?;
     let queried = if wanted == QpAttrs::NONE {
         list(dev, qp)

@@ -18,6 +18,22 @@ pub(super) fn is_allowed(transport: Transport, from: QpState, to: QpState, attrs
     }
 }
 
+/// Those of `attrs` that must, and those that may change while a queue pair goes from one state to
+/// another. `None`: it cannot go there.
+pub(super) fn attrs_of(
+    transport: Transport,
+    from: QpState,
+    to: QpState,
+    attrs: QpAttrs,
+) -> Option<(QpAttrs, QpAttrs)> {
+    // All of them are tried, since of its own table the RDMA core tells no more than this.
+    attrs
+        .subsets()
+        .filter(|attrs| is_allowed(transport, from, to, *attrs))
+        .map(|attrs| (attrs, attrs))
+        .reduce(|(required, allowed), (attrs, _)| (required.common(attrs), allowed | attrs))
+}
+
 /// Says whether a process may tell that a queue pair is in state `claimed` while the driver brought
 /// it to `known`. A failed send stops the send queue of a queue pair of unreliable datagrams.
 pub(super) fn is_plausible(transport: Transport, known: QpState, claimed: QpState) -> bool {

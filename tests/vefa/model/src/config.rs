@@ -90,6 +90,8 @@ pub struct Config {
     pub reset_delay_ms: u64,
     /// Whether register reads are answered while RESET_IN_PROGRESS is set, or about to be.
     pub reads_during_reset: bool,
+    /// Offset of a register whose reads are never answered.
+    pub silent_register: u32,
     /// How long each admin command takes, in microseconds.
     pub command_delay_us: u64,
 
@@ -206,6 +208,7 @@ impl Default for Config {
             admin_cmd_timeout: 0,
             reset_delay_ms: 0,
             reads_during_reset: true,
+            silent_register: u32::MAX,
             command_delay_us: 0,
             answers: Answers::Full,
             answers_seed: 0,

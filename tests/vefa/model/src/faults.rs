@@ -23,6 +23,8 @@ pub enum FaultAction {
     DropCompletion,
     /// The completion comes without its interrupt.
     DropInterrupt,
+    /// The interrupt comes `ms` milliseconds after the completion.
+    LateInterrupt,
     /// A completion with a wrong checksum comes first.
     BadCrc,
     /// A completion with the id of no command comes first.
@@ -59,7 +61,7 @@ pub struct FaultRequest {
     /// For [`FaultAction::Status`] and [`FaultAction::Deny`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
-    /// For [`FaultAction::Delay`], in milliseconds.
+    /// For [`FaultAction::Delay`] and [`FaultAction::LateInterrupt`], in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ms: Option<u64>,
     /// For [`FaultAction::Answer`]: fields of the answer by their names in the C headers.
@@ -106,6 +108,8 @@ pub(crate) struct Effects {
     pub drop_completion: bool,
     /// Whether the interrupt is left out.
     pub drop_interrupt: bool,
+    /// Interrupt this much later.
+    pub interrupt_delay: Option<Duration>,
     /// Whether the completion is written twice.
     pub duplicate: bool,
     /// Whether the device goes mute.
@@ -158,8 +162,12 @@ impl FaultPlan {
         if has_status != request.status.is_some() {
             return Err("`status` goes with the actions `status` and `deny`".to_owned());
         }
-        if (request.action == FaultAction::Delay) != request.ms.is_some() {
-            return Err("`ms` goes with the action `delay`".to_owned());
+        let has_ms = matches!(
+            request.action,
+            FaultAction::Delay | FaultAction::LateInterrupt
+        );
+        if has_ms != request.ms.is_some() {
+            return Err("`ms` goes with the actions `delay` and `late_interrupt`".to_owned());
         }
         self.last_id += 1;
         self.pending.push(PendingFault {
@@ -209,6 +217,9 @@ impl Effects {
             FaultAction::Delay => self.delay = request.ms.map(Duration::from_millis),
             FaultAction::DropCompletion => self.drop_completion = true,
             FaultAction::DropInterrupt => self.drop_interrupt = true,
+            FaultAction::LateInterrupt => {
+                self.interrupt_delay = request.ms.map(Duration::from_millis);
+            }
             FaultAction::BadCrc => self.bad_entry(BadEntry::Checksum, request.alone),
             FaultAction::WrongId => self.bad_entry(BadEntry::Id, request.alone),
             FaultAction::EarlyPhase => self.bad_entry(BadEntry::EarlyPhase, request.alone),

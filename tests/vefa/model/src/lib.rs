@@ -166,6 +166,7 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         let in_flight = &self.queues.in_flight;
         let in_flight = in_flight.iter().filter_map(|in_flight| in_flight.due);
         in_flight
+            .chain(self.queues.late_interrupts.iter().copied())
             .chain(self.reset.due())
             .chain(self.keep_alive_due())
             .chain(self.data_due())

@@ -42,6 +42,8 @@ pub(crate) struct Queues {
     pub aenq: Option<Aenq>,
     /// Completions that are held back, in the order of their commands.
     pub in_flight: Vec<InFlight>,
+    /// When interrupts of completions are due that come later.
+    pub late_interrupts: Vec<Duration>,
 }
 
 /// A completion that is due later.
@@ -106,6 +108,12 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
         due.sort_by_key(|in_flight| in_flight.due);
         for in_flight in due {
             self.complete(in_flight.completion);
+        }
+        let late = &mut self.queues.late_interrupts;
+        let before = late.len();
+        late.retain(|due| *due > now);
+        for _ in late.len()..before {
+            self.interrupt_for_completion();
         }
     }
 
@@ -243,10 +251,21 @@ impl<M: GuestMemory, I: IrqSink, L: LlqMemory> EfaModel<M, I, L> {
                 written |= self.write_completion(entry, &mask, None);
             }
         }
-        if written && !effects.drop_interrupt {
-            if let Some(queue) = &self.queues.completion {
-                self.raise_management(queue.vector);
+        if !written || effects.drop_interrupt {
+            return;
+        }
+        match effects.interrupt_delay {
+            Some(delay) => {
+                let due = self.journal.now.saturating_add(delay);
+                self.queues.late_interrupts.push(due);
             }
+            None => self.interrupt_for_completion(),
+        }
+    }
+
+    fn interrupt_for_completion(&mut self) {
+        if let Some(queue) = &self.queues.completion {
+            self.raise_management(queue.vector);
         }
     }
 

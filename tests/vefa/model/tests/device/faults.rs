@@ -150,6 +150,18 @@ fn a_dropped_interrupt_leaves_the_completion() {
 }
 
 #[test]
+fn a_late_interrupt_comes_after_the_completion() {
+    let mut driver = scripted(
+        json!({"op": "fault", "command": "alloc_pd", "action": "late_interrupt", "ms": 300}),
+    );
+    assert!(alloc_pd(&mut driver).is_some());
+    driver.pass(Duration::from_millis(299));
+    assert!(driver.interrupts.take().is_empty());
+    driver.pass(Duration::from_millis(1));
+    assert_eq!(driver.interrupts.take(), [0]);
+}
+
+#[test]
 fn a_bad_checksum_comes_before_the_right_completion() {
     for config in &versions()[1..] {
         let mut driver = Driver::up(config.clone());

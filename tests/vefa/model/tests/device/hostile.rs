@@ -304,6 +304,7 @@ fn random_rings_under_scripted_faults_never_panic() {
         "delay",
         "drop_completion",
         "drop_interrupt",
+        "late_interrupt",
         "bad_crc",
         "wrong_id",
         "duplicate",
@@ -313,12 +314,12 @@ fn random_rings_under_scripted_faults_never_panic() {
     for config in versions() {
         let mut driver = Driver::up(config);
         for _ in 0..500 {
-            let action = actions[random.below(8) as usize];
+            let action = actions[random.below(9) as usize];
             let mut fault = json!({
                 "op": "fault", "command": "*", "nth": 1 + random.below(40),
                 "count": random.below(3), "action": action
             });
-            if action == "delay" {
+            if action == "delay" || action == "late_interrupt" {
                 fault["ms"] = json!(random.next());
             }
             driver.control(fault);
