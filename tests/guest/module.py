@@ -24,8 +24,9 @@ def loaded(module="efa"):
 def load(**parameters):
     """Loads what is not loaded yet, the EFA driver with parameters."""
     if not files():
-        # The machine has it installed.
+        # The machine has it installed. Without udev nobody else loads what rdma-core's rules load for each RDMA device.
         tool("modprobe", "efa", *(f"{key}={value}" for key, value in parameters.items()))
+        tool("modprobe", "ib_uverbs")
     for path in files():
         if not loaded(name(path)) and not os.path.exists(f"/sys/module/{name(path)}"):
             words = [f"{key}={value}" for key, value in parameters.items()] if name(path) == "efa" else []

@@ -10,6 +10,7 @@ import kmsg
 import main_job
 import module
 import pci
+import uverbs
 from module import tool
 
 # What a module from outside the kernel's tree leaves in the kernel, and one whose key the kernel does not know.
@@ -26,13 +27,27 @@ def modprobe_takes_it(test):
     assert f"/lib/modules/{release}/updates/dkms/efa.ko" in file, file
     for field in ("version", "srcversion"):
         assert pci.read(f"/sys/module/efa/{field}") == modinfo(field), field
-    assert module.loaded("ib_uverbs")
     taint = int(pci.read("/proc/sys/kernel/tainted"))
     assert taint & OUT_OF_TREE and not taint & ~(OUT_OF_TREE | UNKNOWN_KEY), f"tainted: {taint:#x}"
     name = test.function.rdma()
     devices = subprocess.run(["ibv_devinfo", "-l"], capture_output=True, text=True, check=True).stdout
     assert name in devices, devices
     test.note(f"Linux {release}, efa {modinfo('version')} ({modinfo('srcversion')}), signed by {modinfo('signer')}, taint {taint:#x}, {name}")
+
+
+def is_unloaded_beside_what_uses_verbs(test):
+    """modprobe -r removes the driver and ends well while others hold ib_uverbs; the next program brings that where it is gone."""
+    tool("modprobe", "rdma_ucm")
+    with uverbs.Context(test.function.uverbs()):
+        tool("modprobe", "-r", "efa")
+        assert not module.loaded() and module.loaded("ib_uverbs")
+
+    tool("modprobe", "-r", "rdma_ucm")
+    assert not module.loaded("ib_uverbs"), "who held ib_uverbs is gone"
+    tool("modprobe", "efa")
+    assert not module.loaded("ib_uverbs")
+    subprocess.run(["ibv_devinfo", "-d", test.function.rdma()], capture_output=True, check=True)
+    assert module.loaded("ib_uverbs")
 
 
 def modinfo(field):

@@ -19,7 +19,7 @@ def ours_binds_and_the_other_can_be_chosen(test):
     bring(test)
     works_with(test, "ours")
 
-    # Removing ours removes what it has brought, and a file brings nothing.
+    # A file brings nothing that it needs.
     tool("modprobe", "-d", ROOT, "-r", "efa")
     tool("modprobe", "-d", ROOT, "ib_uverbs")
     tool("insmod", FILES["the kernel's own"])
@@ -39,8 +39,9 @@ ours_binds_and_the_other_can_be_chosen.bare = True
 
 
 def bring(test):
-    """As udev does when it sees the device."""
+    """As udev does when it sees the device, and then the RDMA device."""
     tool("modprobe", "-d", ROOT, pci.read(f"{test.function.path}/modalias"))
+    tool("modprobe", "-d", ROOT, "ib_uverbs")
 
 
 def works_with(test, which):

@@ -27,8 +27,8 @@ read -r built_for _ <<<"$(of_module vermagic)"
 # What udev asks for when it sees the device.
 alias=pci:v00001D0Fd0000EFA2sv00001D0Fsd0000EFA2bc02sc00i00
 [ "$(on_machine modprobe --set-version "$RELEASE" --resolve-alias $alias)" = efa ] || flunk "the device's alias does not lead to efa"
-loads=$(on_machine modprobe --set-version "$RELEASE" --show-depends efa)
-grep -q '/ib_uverbs\.ko' <<<"$loads" || flunk "efa comes without ib_uverbs: $loads"
+# What the kernel asks for when libibverbs looks for the device.
+[ "$(on_machine modprobe --set-version "$RELEASE" --resolve-alias rdma-client-uverbs)" = ib_uverbs ] || flunk "no program of libibverbs brings ib_uverbs"
 
 # DKMS has put the kernel's own aside; the next version of the kernel's package brings it again.
 [ ! -e "$MACHINE$RIVAL" ] || flunk "the kernel's own efa is still there"
