@@ -69,6 +69,7 @@ def report_has_the_device_and_no_address(test):
     firmware = next(line.strip() for line in devinfo.splitlines() if "fw_ver" in line)
     for wanted in (f"hca_id:\t{test.function.rdma()}", test.function.address, modinfo("srcversion"), "ah_cache", os.uname().release, firmware):
         assert wanted in said, f"{wanted} is not in the report"
+    assert "/lifespan:" not in said, "lifespan is listed as a counter"
     for private in ("a-private-name", test.function.gid(), test.function.gid()[:19], "private.service", "Command line:"):
         assert private not in said, f"{private} is in the report"
 
