@@ -70,6 +70,9 @@ class Endpoint:
             RDMA_WRITE, self.handle(peer), peer.qp.number, self.place(local, length), peer.remote(remote), **more
         )
 
+    def write_inline(self, peer, data, remote=0, **more):
+        self.qp.send_queue.write_inline(self.handle(peer), peer.qp.number, data, peer.remote(remote), **more)
+
     def wait(self, count=1, seconds=10):
         return self.ring.wait(count, seconds)
 

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 
+import ioctl
 import pci
 import uverbs
 
@@ -76,3 +77,20 @@ def every_generation_is_taken(_test):
         text = output("ibv_devinfo", "-d", function.rdma())
         part = int(pci.read(f"{function.path}/device"), 16)
         assert f"vendor_part_id:\t\t\t{part}" in text, f"{address}: not part {part}"
+
+
+def port_speed_is_the_devices(test):
+    """Programs may ask for the speed itself; width and speed of lanes, and with them sysfs, tell the nearest below."""
+    try:
+        for gbps, rate in ((100, 100), (800, 800), (900, 800), (1600, 1600)):
+            test.function.unbind()
+            test.device.set(max_link_speed_gbps=gbps)
+            test.function.bind()
+            with uverbs.Context(test.function.uverbs()) as context:
+                assert ioctl.port_speed(context) == 10 * gbps
+            found = pci.read(f"/sys/class/infiniband/{test.function.rdma()}/ports/1/rate")
+            assert found.startswith(f"{rate} Gb/sec"), f"at {gbps} Gbit/s: {found}"
+    finally:
+        test.function.unbind()
+        test.device.set(max_link_speed_gbps=100)
+        test.function.bind()

@@ -97,6 +97,13 @@ def call(fd, obj, method, attributes):
     return Message(obj, method, attributes).send(fd)
 
 
+def port_speed(context):
+    """The speed of the port, in units of 100 Mbit/s."""
+    speed = Out(8)
+    call(context.fd, DEVICE, 7, [(0, Const(1)), (1, speed)])
+    return speed.number()
+
+
 def write(context, request, core, private=b""):
     """Sends a request that write() takes, and has an answer, by ioctl(), which takes it all the same."""
     # Such a request begins with the address of its answer, which does not count here.

@@ -112,6 +112,12 @@ class SendQueue:
         kind = op | (WITH_IMM if imm is not None else 0)
         self.write(body, kind, ah=ah.number, dest_qp=dest_qp, length=1, imm=imm or 0, **{"qkey": 0x11112222, **more})
 
+    def write_inline(self, ah, dest_qp, data, remote, **more):
+        """An RDMA write of `data` to `remote` (address, rkey)."""
+        body = _BUFFER.pack(address=remote[0], length=len(data), key=remote[1]) + data
+        fields = {"length": len(data), "imm": 0, "qkey": 0x11112222, **more}
+        self.write(body, RDMA_WRITE | INLINE, ah=ah.number, dest_qp=dest_qp, **fields)
+
     def close(self):
         self.doorbell.close()
         self.mapping.close()

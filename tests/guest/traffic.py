@@ -228,6 +228,21 @@ def bad_network_changes_no_byte(test):
         test.device.network()
 
 
+def wide_descriptors_write_inline(test):
+    """An RDMA write whose bytes are in the descriptor; one of 64 bytes has no room for them."""
+    with pair(test, first={"inline": 80}) as (one, two):
+        two.handle(one)  # what an RDMA request needs at the other end
+        for length in (1, 32, 80):
+            data = filled(length)
+            one.write_inline(two, data, remote=1)
+            assert one.statuses() == ["ok"]
+            assert two.get(length, 1) == data, f"{length} bytes"
+            assert two.ring.poll() is None, "a write without immediate data was received"
+    with pair(test) as (one, two):
+        one.write_inline(two, filled(8))
+        assert one.statuses() == ["unsupported_op"]
+
+
 def wide_descriptors_carry_more_inline(test):
     """Descriptors of 128 bytes, on a device that has them."""
     with pair(test, first={"inline": 80}) as (one, two):
