@@ -26,6 +26,9 @@ use kernel::{
 };
 use zerocopy::FromZeros;
 
+/// The driver's own version, which the module's has after `+rs`: major, minor, sub minor.
+const VERSION: [u8; 3] = [0, 2, 0];
+
 /// A feature that can be read.
 trait Feature {
     /// Its number on the wire.
@@ -298,6 +301,8 @@ fn host_info(bdf: u16) -> AdminHostInfo {
         rdma::host::kernel_version().to_bytes(),
     );
     info.kernel_ver = rdma::host::kernel_version_code();
+    let [major, minor, sub_minor] = VERSION;
+    info.driver_ver = u32::from_be_bytes([major, minor, sub_minor, 0]);
     info.bdf = bdf;
     // The specification of the C driver's headers, 2.0.
     info.spec_ver = 0x0200;

@@ -94,3 +94,15 @@ def port_speed_is_the_devices(test):
         test.function.unbind()
         test.device.set(max_link_speed_gbps=100)
         test.function.bind()
+
+
+def device_is_told_the_drivers_own_version(test):
+    """What the module's version has before +rs is for tools; the kernel's own driver has none and tells none."""
+    first = test.device.next_seq()
+    test.function.unbind()
+    test.function.bind()
+    file = "/sys/module/efa/version"
+    version = pci.read(file).partition("+rs")[2] if os.path.exists(file) else ""
+    major, minor, sub_minor = (int(number) for number in version.split("+")[0].split(".")) if version else (0, 0, 0)
+    told = [entry["driver_version"] for entry in test.device.log(first) if "driver_version" in entry]
+    assert told == [major << 24 | minor << 16 | sub_minor << 8], f"{told}, of version {version}"

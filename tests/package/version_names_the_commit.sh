@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Packages of two commits have two versions, of which the later commit's is the later one. What is not of a commit says so.
+# Tools that ask for a release of amzn-drivers take the version for one with the features of that release.
 
 set -euo pipefail
 SOURCE=$(cd "$(dirname "$0")/../.." && pwd -P)
@@ -53,3 +54,23 @@ done
 dpkg --compare-versions "$first_version.dirty" lt "$second_version" || { echo "$second_version is no upgrade of $first_version.dirty"; exit 1; }
 git_toy tag -m release "v$plain"
 expect "$plain" "of the tagged commit"
+
+dpkg --compare-versions 0.1.0+git20261130.153012.abcdef0 lt "$plain" || { echo "$plain is no upgrade of the first versions"; exit 1; }
+
+# As they are compared: by sort -V, with and without what is neither digit nor dot.
+for version in "$plain" "$first_version"; do
+    for asked in 2.12.1 3.1.0 "${plain%%+*}"; do
+        for found in "$version" "${version//[!0-9.]/}"; do
+            [ "$(printf '%s\n' "$found" "$asked" | sort -V | head -n 1)" = "$asked" ] || { echo "who asks for $asked refuses $found"; exit 1; }
+        done
+    done
+done
+
+# Each feature of the table is shown by tests that there are.
+documents=$SOURCE/Documentation/versions.md
+grep -qF "    $plain" "$documents" || { echo "$documents is of another version than $plain"; exit 1; }
+# shellcheck disable=SC2016 # code in Markdown
+grep -oE '`[a-z-]+\.[A-Za-z0-9_.-]+`' "$documents" | tr -d '`' | grep -vE '\.(md|sh|c)$' | while read -r name; do
+    grep -qF "name = \"$name\"" "$SOURCE/tests/guest/tests.toml" || grep -qrE "fn ${name##*.}\(" "$SOURCE/src" ||
+        { echo "there is no test $name"; exit 1; }
+done
