@@ -6,7 +6,7 @@
 unset CDPATH
 TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 EFA_CACHE=${EFA_CACHE:-${HOME:-/root}/.cache/efa-rs}
-EFA_MIRROR=${EFA_MIRROR:-http://deb.debian.org}
+EFA_MIRROR=${EFA_MIRROR:-}
 ITEMS="build-root guest-root guest-root-13 package-root user-root kernel-source kernel-stock kernel-test kernel-debug user-metadata arm64-root"
 
 # The exit status of a maker that has told the person what is wrong.

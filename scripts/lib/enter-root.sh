@@ -32,6 +32,7 @@ environment() {
     echo "CARGO_HOME=$EFA_CACHE/cargo"
     echo "CARGO_TARGET_DIR=$(cargo_target)"
     echo CARGO_HTTP_CAINFO=$bundle SSL_CERT_FILE=$bundle | tr ' ' '\n'
+    [ -z "${EFA_APT_CONFIG:-}" ] || echo "APT_CONFIG=$EFA_APT_CONFIG"
     for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY ${!EFA_*}; do
         [ -z "${!name+set}" ] || echo "$name=${!name}"
     done

@@ -5,16 +5,22 @@
 
 # explain_failure: one line for what a person can put right; else the end of the log.
 explain_failure() {
-    local package free
+    local package suite free mirror
+    mirror=$(mirror_uris | paste -sd' ')
+    suite=$(sed -nE "s/.*The repository '[^' ]* ([^' ]+) (In)?Release' does not have a Release file.*/\1/p" "$log" | head -1)
     free=$(df -Pm "$EFA_CACHE" | awk 'NR == 2 { print $4 }')
     package=$(sed -nE "s/.*Unable to locate package ([^ ]+).*/\1/p; s/.*Package '?([^ ']+)'? has no installation candidate.*/\1/p" "$log" | head -1)
     # On a full disk not even the log can say so.
     if [ "$free" -lt 8 ] || grep -q 'No space left on device' "$log"; then
         say "error: $item: no space left in $EFA_CACHE: free some, or set EFA_CACHE to a larger disk, and run the same command again"
     elif [ -n "$package" ]; then
-        say "error: $item: $EFA_MIRROR has no package $package: check EFA_MIRROR, or take it out of scripts/items (log: $log)"
+        say "error: $item: $mirror has no package $package: check EFA_MIRROR, or take it out of scripts/items (log: $log)"
+    elif [ -n "$suite" ]; then
+        say "error: $item: $mirror has no suite $suite: give another mirror with EFA_MIRROR"
+    elif grep -qE 'NO_PUBKEY|is not signed|Missing key' "$log"; then
+        say "error: $item: $mirror is signed with a key that apt does not trust here: add it to /etc/apt/trusted.gpg.d, or give another mirror with EFA_MIRROR"
     elif grep -qE 'Temporary failure resolving|Could not resolve|Could not connect|Connection (failed|timed out|refused)|Network is unreachable|Unable to connect' "$log"; then
-        say "error: $item: cannot reach $EFA_MIRROR: check the network (http_proxy, EFA_MIRROR) and run the same command again; it goes on where it stopped"
+        say "error: $item: cannot reach $mirror: check the network (http_proxy, EFA_MIRROR) and run the same command again; it goes on where it stopped"
     else
         say "error: $item could not be made; the end of $log:"
         tail -n 15 "$log" | sed 's/^/    /' >&2

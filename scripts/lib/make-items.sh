@@ -5,6 +5,8 @@
 set -uo pipefail
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=scripts/lib/mirror.sh
+. "$(dirname "$0")/mirror.sh"
 # shellcheck source=scripts/lib/items.sh
 . "$(dirname "$0")/items.sh"
 

@@ -12,8 +12,8 @@ TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)
 ITEMS=(build-root guest-root guest-root-13 kernel-source kernel-stock kernel-test kernel-debug)
 TOY=$(mktemp -d)
 RELEASE=7.3.9+deb13-cloud-amd64
-export TOY EFA_CACHE=$TOY/cache EFA_PROGRESS_SECONDS=1 EFA_SETUP_DISK_MIB=1
-unset EFA_MIRROR EFA_SETUP_STOP_AT
+export TOY EFA_CACHE=$TOY/cache EFA_PROGRESS_SECONDS=1 EFA_SETUP_DISK_MIB=1 EFA_MIRROR=http://toy.example
+unset EFA_SETUP_STOP_AT
 trap clean_up EXIT
 
 clean_up() {

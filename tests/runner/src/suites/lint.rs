@@ -23,6 +23,7 @@ type Lint = fn(&Env) -> Result<Status>;
 const LINTS: &[(&str, Lint)] = &[
     ("lint.fmt", formatting),
     ("lint.licence", licence),
+    ("lint.hosts", package_hosts),
     ("lint.unsafe", unsafe_places),
     ("lint.unsafe-count", unsafe_count),
     ("lint.mutations", mutations_apply),
@@ -84,6 +85,47 @@ fn licence(env: &Env) -> Result<Status> {
         }
     }
     Ok(Status::Passed)
+}
+
+/// No file of the tree names a host that packages come from: people have mirrors. Locks, which cargo
+/// writes, say where the registry's index is.
+fn package_hosts(env: &Env) -> Result<Status> {
+    const PARTS: &[&str] = &["Documentation", "include", "scripts", "src", "tests"];
+    let mut sources: Vec<PathBuf> = ["Kbuild", "Kconfig", "Makefile", "README.md"]
+        .map(|name| env.tree.join(name))
+        .into();
+    for part in PARTS {
+        sources.extend(files(&env.tree.join(part), &[])?);
+    }
+    sources.retain(|path| path.extension() != Some(OsStr::new("lock")));
+    for source in sources {
+        let text = String::from_utf8_lossy(&fs::read(&source)?).into_owned();
+        let found = text
+            .lines()
+            .zip(1..)
+            .find_map(|(line, number)| Some((number, package_host(line)?)));
+        if let Some((number, host)) = found {
+            return Ok(Status::Failed(format!(
+                "{}:{number} names the package host {host}",
+                relative(env, &source)
+            )));
+        }
+    }
+    Ok(Status::Passed)
+}
+
+/// The host of a distribution's or a language's packages that a line names.
+fn package_host(line: &str) -> Option<&str> {
+    const DOMAINS: &[&str] = &["debian.org", "debian.net", "ubuntu.com", "crates.io", "pypi.org"];
+    line.split(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != '-')
+        .map(|word| word.trim_matches('.'))
+        .filter(|word| !word.starts_with("www."))
+        .find(|word| {
+            DOMAINS.iter().any(|domain| {
+                word.strip_suffix(domain)
+                    .is_some_and(|host| host.ends_with('.'))
+            })
+        })
 }
 
 /// The word `unsafe` stands only where raw memory is dealt with. That each block argues its safety
@@ -294,6 +336,15 @@ mod tests {
     fn the_word_unsafe_is_found_as_a_word_only() {
         assert!(words("let x = unsafe { y };").any(|word| word == "unsafe"));
         assert!(!words("#![forbid(unsafe_code)]").any(|word| word == "unsafe"));
+    }
+
+    #[test]
+    fn a_package_host_is_one_below_a_domain_that_has_packages() {
+        let line = |name: &str| format!("deb http://{name}.{}/debian trixie", "debian.org");
+        assert!(package_host(&line("deb")).is_some_and(|host| host.starts_with("deb.")));
+        assert!(package_host(&line("ftp.de")).is_some());
+        assert_eq!(package_host(&line("www")), None);
+        assert_eq!(package_host("https://mirror.example/debian.org/x"), None);
     }
 
     #[test]
