@@ -116,7 +116,13 @@ fn package_hosts(env: &Env) -> Result<Status> {
 
 /// The host of a distribution's or a language's packages that a line names.
 fn package_host(line: &str) -> Option<&str> {
-    const DOMAINS: &[&str] = &["debian.org", "debian.net", "ubuntu.com", "crates.io", "pypi.org"];
+    const DOMAINS: &[&str] = &[
+        "debian.org",
+        "debian.net",
+        "ubuntu.com",
+        "crates.io",
+        "pypi.org",
+    ];
     line.split(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != '-')
         .map(|word| word.trim_matches('.'))
         .filter(|word| !word.starts_with("www."))
