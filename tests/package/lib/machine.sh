@@ -52,7 +52,7 @@ on_machine() {
         while [ "$1" != -- ]; do
             [ ! -d "$1" ] || mkdir -p "$2"
             mount --bind "$1" "$2"
-            [ "$1" != "$EFA_USER_METADATA" ] || mount -o remount,bind,ro "$2"
+            [[ $1/ != "$EFA_USER_METADATA"/* ]] || mount -o remount,bind,ro "$2"
             shift 2
         done
         shift

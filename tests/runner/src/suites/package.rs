@@ -15,11 +15,12 @@ use crate::report::{Report, Status};
 
 const SUITE: &str = "stock.package.";
 /// Each needs no machine but its own.
-const ALONE: [&str; 5] = [
+const ALONE: [&str; 6] = [
     "version_names_the_commit",
     "report_keeps_the_kernels_words_only",
     "report_says_what_it_cannot_read",
     "refuses_in_one_line",
+    "kernel_waits_for_its_source",
     "cross_builds_for_arm64",
 ];
 /// Each needs what those before it did; the machine boots after the first.
