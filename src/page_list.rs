@@ -22,7 +22,8 @@
 //! reaches 510 * 512 pages.
 //!
 //! Direct lists need large pieces of memory, which a machine that is up for long may not have;
-//! indirect ones never need more than 4 KiB at once.
+//! indirect ones never need more than 4 KiB at once. A large piece is taken where one is free, and
+//! not waited for.
 
 pub(crate) mod dma;
 
@@ -88,7 +89,7 @@ pub(crate) trait Memory {
     /// `ENOMEM`: there is no piece of this length. What `fill` fails with.
     fn add(&mut self, len: usize, fill: impl FnOnce(&mut [u8]) -> Result) -> Result<u64>;
 
-    /// The same, where a failure is expected and another way is known.
+    /// The same, where a failure is expected and another way is known: of memory that is free now.
     fn try_add(&mut self, len: usize, fill: impl FnOnce(&mut [u8]) -> Result) -> Result<u64>;
 }
 

@@ -62,6 +62,8 @@ impl Memory for DmaMemory<'_> {
     }
 
     fn try_add(&mut self, len: usize, fill: impl FnOnce(&mut [u8]) -> Result) -> Result<u64> {
-        self.add_piece(len, GFP_KERNEL | __GFP_NOWARN, fill)
+        // A large piece is worth taking where it is free. Making room for it, by moving other memory
+        // or writing it out, takes longer than a list of small pieces does.
+        self.add_piece(len, GFP_NOWAIT, fill)
     }
 }

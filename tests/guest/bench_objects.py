@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 
 import bench
+import fragmentation
 import ioctl
 import memory
 import meter
@@ -92,13 +93,31 @@ def place(length, flags):
     return region
 
 
+@bench.benchmark
+def region_on_fragmented_machine(test):
+    # Before memory is in pieces: that is about the page list, and not about the region itself.
+    with contextlib.closing(place(*REGIONS["1g"][:2])) as region:
+        for piece in range(0, region.length, memory.HUGE):
+            region.write(piece, bytes(memory.HUGE))
+        with fragmentation.fragmented():
+            since = test.device.next_seq()
+            found = bench.by_line(bench.compare(lambda: measure_regions({"1g_fragmented": region}), ROUNDS))
+            forms = {str(entry["list"]) for entry in test.device.log(since) if "list" in entry}
+            assert all("indirect" in form for form in forms), f"there was a large piece for a list: {forms}"
+            return found
+
+
 def measure_regions(mapped):
     with uverbs.Context(bench.node()) as context, meter.Meter() as counter:
         pd = context.alloc_pd()
         return {
-            f"mr_{name}_pair": bench.cost(counter, region_pair(pd, region), REGIONS[name][2])
-            for name, region in mapped.items()
+            f"mr_{name}_pair": bench.cost(counter, region_pair(pd, region), times(name)) for name, region in mapped.items()
         }
+
+
+def times(name):
+    """How often a region is registered, by the end of its line's name."""
+    return REGIONS[name.removesuffix("_fragmented")][2]
 
 
 def region_pair(pd, region):

@@ -54,9 +54,15 @@ class Memory:
 
     def physical(self):
         """Where the first page, which was touched, is in the machine's memory."""
+        return self.all_physical(1)[0]
+
+    def all_physical(self, count=None):
+        """The same of the first pages, or of all."""
+        count = count or self.mapped // PAGE
         with open("/proc/self/pagemap", "rb") as pagemap:
             pagemap.seek(self.address // PAGE * 8)
-            return (struct.unpack("<Q", pagemap.read(8))[0] & (1 << 55) - 1) * PAGE
+            entries = struct.unpack(f"<{count}Q", pagemap.read(count * 8))
+        return [(entry & (1 << 55) - 1) * PAGE for entry in entries]
 
     def close(self):
         if self.address:

@@ -10,6 +10,7 @@ import signal
 import struct
 import time
 
+import fragmentation
 import ioctl
 import memory
 import module
@@ -157,6 +158,25 @@ def indirect_lists_of_every_length(test):
     finally:
         module.unload()
         module.load()
+
+
+def lists_wait_for_no_compaction(test):
+    """A list for which there is no piece of memory is made in small pieces at once: no other memory is moved for it."""
+    pages = (1 << 30) // PAGE  # a list of 2 MiB
+    rebound(test, page_size_cap=PAGE)
+    region = memory.Aliased(pages * PAGE)
+    try:
+        with uverbs.Context(test.function.uverbs()) as context, fragmentation.fragmented():
+            pd = context.alloc_pd()
+            with fragmentation.compactions() as waited:
+                mr = pd.reg_mr(region)
+                assert described(test, mr) == (12, pages, "indirect"), described(test, mr)
+                mr.dereg()
+                assert not waited(), "it was waited until memory was moved"
+            pd.dealloc()
+    finally:
+        region.close()
+        rebound(test, page_size_cap=PAGE_SIZES)
 
 
 def walk_lists(test, forms):

@@ -5,7 +5,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import struct
 
 import ioctl
 import memory
@@ -103,7 +102,7 @@ def refused(test, registered, why):
 def memory_within_reach():
     """Memory for an endpoint below 4 GiB, where the kernel goes last."""
     held = []
-    while not held or max(pages_of(held[-1])) >= LIMIT:
+    while not held or max(held[-1].all_physical()) >= LIMIT:
         held.append(touched(CHUNK))
     yield held[-1]
     for region in held:
@@ -117,7 +116,7 @@ def memory_beyond_reach():
     backing, buffer = dmabuf(PAGE)
     shared = memory.Memory(PAGE, flags=memory.SHARED, fd=backing)
     shared.write(0, b"\x01")
-    low = [hex(place) for place in (*pages_of(region), *pages_of(shared)) if place < LIMIT]
+    low = [hex(place) for place in (region.physical(), shared.physical()) if place < LIMIT]
     assert not low, f"the kernel gave memory below 4 GiB: {low}"
     yield region, buffer
     shared.close()
@@ -129,14 +128,6 @@ def touched(length):
     region = memory.Memory(length)
     region.write(0, b"\x01" * length)
     return region
-
-
-def pages_of(region):
-    """Where the pages of a region are in the machine's memory."""
-    with open("/proc/self/pagemap", "rb") as pagemap:
-        pagemap.seek(region.address // PAGE * 8)
-        entries = struct.unpack(f"<{region.mapped // PAGE}Q", pagemap.read(region.mapped // PAGE * 8))
-    return [(entry & (1 << 55) - 1) * PAGE for entry in entries]
 
 
 def dmabuf(length):
