@@ -24,9 +24,28 @@ use rdma::{
     ratelimited, //
 };
 
-/// Bytes at the start of the registers' BAR that share pages with registers.
-// CAST: A page or a few.
-const REGISTER_PAGES: u32 = REGS_SIZE.next_multiple_of(PAGE_SIZE) as u32;
+/// What is at a place in the registers' BAR.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    Registers,
+    /// None, but there are on the same page, which a process would get as a whole.
+    PageWithRegisters,
+    Elsewhere,
+}
+
+impl Place {
+    fn of(offset: u32, page_size: usize) -> Self {
+        // CAST: `usize` has 64 bits where this builds.
+        let offset = offset as usize;
+        if offset < REGS_SIZE {
+            Self::Registers
+        } else if offset < REGS_SIZE.next_multiple_of(page_size) {
+            Self::PageWithRegisters
+        } else {
+            Self::Elsewhere
+        }
+    }
+}
 
 /// A part of the device that a process maps, and where in its first page it begins.
 pub(super) struct DevicePart<'a> {
@@ -42,14 +61,29 @@ pub(super) struct DevicePart<'a> {
 /// interrupts are set up.
 pub(super) fn doorbell<'a>(dev: &'a Device<'_>, offset: u32) -> Result<DevicePart<'a>> {
     let bar = dev.features().doorbell_bar();
-    if bar == REGISTERS_BAR && offset < REGISTER_PAGES {
-        ratelimited!(dev_err!(
-            dev.pdev,
-            "the device told a doorbell at {offset:#x} of BAR {bar}, where its registers are\n"
-        ));
-        return Err(EIO);
+    if bar == REGISTERS_BAR {
+        expect_no_registers(dev, offset)?;
     }
     part(dev, bar, offset, 1, Caching::Uncached, None)
+}
+
+/// Checks that a process gets no registers with the doorbell at `offset` of their BAR.
+fn expect_no_registers(dev: &Device<'_>, offset: u32) -> Result {
+    match Place::of(offset, PAGE_SIZE) {
+        Place::Elsewhere => return Ok(()),
+        Place::Registers => ratelimited!(dev_err!(
+            dev.pdev,
+            "the device told a doorbell at {offset:#x} of BAR {REGISTERS_BAR}, where its registers \
+             are\n"
+        )),
+        Place::PageWithRegisters => ratelimited!(dev_err!(
+            dev.pdev,
+            "the doorbell at {offset:#x} of BAR {REGISTERS_BAR} is on a page with registers, by which \
+             a process could reset the device: this kernel's pages of {} KiB are too large for it\n",
+            PAGE_SIZE >> 10
+        )),
+    }
+    Err(EIO)
 }
 
 /// The pages of the `len` bytes of LLQ memory at `offset`. Whoever is told by `watched` has to keep
@@ -93,4 +127,29 @@ fn part<'a>(
         target: Target::Device(pages, caching, watched),
         offset_in_page: pages.offset_in_page(),
     })
+}
+
+#[kernel::macros::kunit_tests(efa_mmap)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn larger_pages_have_more_beside_the_registers() {
+        // CAST: Some hundred bytes.
+        const END: u32 = REGS_SIZE as u32;
+        for kib in [4, 16, 64] {
+            let next_page = kib << 10;
+            for (offset, expected) in [
+                (0, Place::Registers),
+                (END - 1, Place::Registers),
+                (END, Place::PageWithRegisters),
+                (next_page - 1, Place::PageWithRegisters),
+                (next_page, Place::Elsewhere),
+                (u32::MAX, Place::Elsewhere),
+            ] {
+                // CAST: `usize` has 64 bits where this builds.
+                assert_eq!(Place::of(offset, next_page as usize), expected);
+            }
+        }
+    }
 }

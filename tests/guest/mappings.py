@@ -41,6 +41,21 @@ def interrupt_table_is_not_mapped(test):
     assert not any(kept for kind, kept in test.device.objects().items() if kind != "eq"), test.device.objects()
 
 
+def registers_are_not_mapped(test):
+    """Doorbells in the registers' BAR: among the registers, and beside them on their page, they are refused, each for its
+    own reason; on the next page they are mapped."""
+    with uverbs.Context(test.function.uverbs()) as context:
+        before = test.device.objects()
+        for offset, reason in ((0x10, "where its registers are"), (0xFFC, "pages of 4 KiB are too large")):
+            test.device.fault("create_cq", "answer", fields={"db_offset": offset})
+            assert error_of(lambda: context.create_cq(64)) == errno.EIO, f"doorbell at {offset:#x}"
+            assert len(test.log.matching(reason)) == 1, f"doorbell at {offset:#x}: {test.log.read()}"
+            assert test.device.objects() == before, "the queue is still there"
+        cq = context.create_cq(64)
+        cq.map()
+        cq.destroy()
+
+
 class Mapped(memory.Memory):
     """A mapping of an object, with the address at which a process has it."""
 
