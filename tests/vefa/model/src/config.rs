@@ -327,7 +327,7 @@ impl Config {
                 return Err(format!("there is no key {key}"));
             };
             config = serde_json::from_value(Value::Object(keys.clone()))
-                .map_err(|_| format!("{key} cannot be {value} (it is {now})"))?;
+                .map_err(|error| format!("{key} cannot be {value} (it is {now}): {error}"))?;
         }
         Ok(config)
     }

@@ -133,6 +133,23 @@ pub(crate) struct FaultPlan {
     last_id: u64,
 }
 
+/// Checks that an argument is there if the action needs it, and only then.
+///
+/// # Errors
+/// Says which of the two it is not; `actions` are those that have the argument.
+pub(crate) fn check_argument(
+    name: &str,
+    is_given: bool,
+    is_needed: bool,
+    actions: &str,
+) -> Result<(), String> {
+    match (is_given, is_needed) {
+        (true, false) => Err(format!("`{name}` is for {actions} only")),
+        (false, true) => Err(format!("this action needs `{name}`")),
+        _ => Ok(()),
+    }
+}
+
 impl FaultPlan {
     /// Adds a fault and returns its id.
     ///
@@ -144,9 +161,8 @@ impl FaultPlan {
         if request.command != "*" && opcode.is_none() {
             return Err(format!("no command is named `{}`", request.command));
         }
-        if (request.action == FaultAction::Answer) == request.fields.is_empty() {
-            return Err("`fields` go with the action `answer`".to_owned());
-        }
+        let is_answer = request.action == FaultAction::Answer;
+        check_argument("fields", !request.fields.is_empty(), is_answer, "`answer`")?;
         match opcode {
             Some(opcode) => check_fields(opcode, &request.fields)?,
             None if request.fields.is_empty() => {}
@@ -159,16 +175,14 @@ impl FaultPlan {
             return Err("every is at least 1".to_owned());
         }
         let has_status = matches!(request.action, FaultAction::Status | FaultAction::Deny);
-        if has_status != request.status.is_some() {
-            return Err("`status` goes with the actions `status` and `deny`".to_owned());
-        }
+        let given = request.status.is_some();
+        check_argument("status", given, has_status, "`status` and `deny`")?;
         let has_ms = matches!(
             request.action,
             FaultAction::Delay | FaultAction::LateInterrupt
         );
-        if has_ms != request.ms.is_some() {
-            return Err("`ms` goes with the actions `delay` and `late_interrupt`".to_owned());
-        }
+        let given = request.ms.is_some();
+        check_argument("ms", given, has_ms, "`delay` and `late_interrupt`")?;
         self.last_id += 1;
         self.pending.push(PendingFault {
             fault: self.last_id,

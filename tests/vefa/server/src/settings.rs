@@ -141,7 +141,8 @@ mod tests {
         assert!(message(set(&["no_such_key=1"])).contains("no_such_key"));
         assert_eq!(
             message(set(&["max_pd=many"])),
-            "--set max_pd=many: max_pd cannot be \"many\" (it is 256)"
+            "--set max_pd=many: max_pd cannot be \"many\" (it is 256): invalid type: string \"many\", \
+             expected u32"
         );
         assert!(message(set(&["device_id=1"])).contains("device_id"));
         assert!(message(load(0, Some(Path::new("/no/such/file")), &[])).contains("/no/such/file"));

@@ -17,8 +17,8 @@ impl Config {
             ),
             (
                 "num_vectors",
-                (1..=2048).contains(&self.num_vectors),
-                "must be 1 to 2048",
+                (1..=256).contains(&self.num_vectors),
+                "must be 1 to 256",
             ),
             (
                 "db_bar",

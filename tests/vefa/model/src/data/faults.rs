@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::faults::check_argument;
 use crate::names::{Operation, WorkStatus};
 
 /// What a fault does to a work request that it hits.
@@ -81,16 +82,14 @@ impl WorkFaults {
     ///
     /// # Errors
     /// Says what is wrong with the request.
-    pub fn add(&mut self, request: WorkFaultRequest) -> Result<(), &'static str> {
+    pub fn add(&mut self, request: WorkFaultRequest) -> Result<(), String> {
         if request.nth == 0 {
-            return Err("nth counts from 1");
+            return Err("nth counts from 1".to_owned());
         }
-        if (request.action == WorkFaultAction::Status) != request.status.is_some() {
-            return Err("`status` goes with the action `status`");
-        }
-        if (request.action == WorkFaultAction::Delay) != request.ms.is_some() {
-            return Err("`ms` goes with the action `delay`");
-        }
+        let has_status = request.action == WorkFaultAction::Status;
+        check_argument("status", request.status.is_some(), has_status, "`status`")?;
+        let has_ms = request.action == WorkFaultAction::Delay;
+        check_argument("ms", request.ms.is_some(), has_ms, "`delay`")?;
         self.pending.push(PendingWorkFault { seen: 0, request });
         Ok(())
     }
