@@ -4,8 +4,11 @@
 
 use crate::{
     admin::Admin,
-    device::Device,
-    verbs::port::PORTS, //
+    verbs::{
+        device::Device,
+        port::PORTS,
+        Efa, //
+    }, //
 };
 use kernel::{
     pci,
@@ -16,9 +19,6 @@ use rdma::{
     pci::Early,
     pci_driver::Driver, //
 };
-
-/// The driver, and the provider of its verbs.
-pub(crate) enum Efa {}
 
 kernel::pci_device_table!(
     PCI_TABLE,

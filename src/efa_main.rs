@@ -6,9 +6,6 @@
 
 mod admin;
 mod ah_cache;
-mod ah_watch;
-mod debugfs;
-mod device;
 mod driver;
 mod hw;
 mod page_list;
@@ -20,7 +17,7 @@ mod users;
 mod verbs;
 
 kernel::module_driver!(<T>, rdma::pci_driver::Adapter<T>, {
-    type: driver::Efa,
+    type: verbs::Efa,
     name: "efa",
     authors: ["The efa-rs authors"],
     description: "Elastic Fabric Adapter (EFA)",

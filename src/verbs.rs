@@ -3,8 +3,11 @@
 //! The verbs, one file per object.
 
 pub(crate) mod ah;
+mod ah_watch;
+mod attributes;
 pub(crate) mod comp_cntr;
 pub(crate) mod cq;
+mod debugfs;
 pub(crate) mod device;
 mod memory;
 mod mmap;
@@ -19,18 +22,14 @@ pub(crate) mod stats;
 pub(crate) mod ucontext;
 
 use self::{
+    device::Device,
     refused::Returnable,
     request::{
         Refusal,
         Rule, //
     }, //
 };
-use crate::{
-    debugfs,
-    device::Device,
-    driver::Efa,
-    uapi::UVERBS_ABI_VERSION, //
-};
+use crate::uapi::UVERBS_ABI_VERSION;
 use kernel::{
     fmt,
     prelude::*, //
@@ -58,6 +57,9 @@ use rdma::{
     udata::Udata, //
 };
 
+/// The driver, and the provider of its verbs.
+pub(crate) enum Efa {}
+
 impl Provider for Efa {
     type Module = crate::DriverModule;
     type Data<'a> = Device<'a>;
@@ -81,11 +83,11 @@ impl Provider for Efa {
     const DEBUG_FILES: &'static [AnyFile<Self>] = debugfs::FILES;
 
     fn query_device(dev: &Device<'_>, udata: Option<&Udata<'_>>) -> Result<DeviceAttr> {
-        device::query(dev, udata)
+        attributes::query(dev, udata)
     }
 
     fn write_firmware_version(dev: &Device<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
-        device::write_firmware_version(dev, out)
+        attributes::write_firmware_version(dev, out)
     }
 
     fn query_port(dev: &Device<'_>, _port: u32) -> Result<PortAttr> {

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     ah_cache::AhRef,
-    device::Device,
     uapi::IbvCreateAhResp, //
+    verbs::device::Device,
 };
 use kernel::{
     prelude::*,

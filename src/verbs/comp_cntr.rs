@@ -28,13 +28,15 @@ use crate::{
         ModifyEventCounter,
         QpEvents, //
     },
-    device::Device,
-    driver::Efa,
     hw::event_counter::*,
     uapi::*,
     users::{
         Use,
         Users, //
+    },
+    verbs::{
+        device::Device,
+        Efa, //
     }, //
 };
 use core::num::NonZeroU64;

@@ -34,12 +34,12 @@ use crate::{
             Subscription, //
         }, //
     },
-    device::Device,
     uapi::cq::*,
     users::{
         Use,
         Users, //
     }, //
+    verbs::device::Device,
 };
 use core::mem::offset_of;
 use kernel::{

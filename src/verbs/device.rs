@@ -1,158 +1,181 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Limits, capabilities and versions of the device.
+//! The device as the verbs see it.
 
-use super::request::expect_none;
 use crate::{
-    device::Device,
-    hw::admin::*,
-    uapi::*, //
+    admin::{
+        commands::{
+            CreateAh,
+            DestroyAh, //
+        },
+        features::Features,
+        Admin,
+        AdminCommand, //
+    },
+    ah_cache::{
+        AhCache,
+        AhCommands,
+        PdId, //
+    },
+    quarantine::Quarantine,
+    retries::Retries,
+    verbs::{
+        ah_watch::AhCounters,
+        port_stats,
+        refused::Refused,
+        stats::VerbsStats, //
+    }, //
 };
 use kernel::{
-    fmt,
-    page::PAGE_SIZE,
+    device::Bound,
+    pci,
     prelude::*, //
 };
 use rdma::{
-    attr::DeviceAttr,
-    udata::Udata, //
+    attr::Gid,
+    dma::{
+        Ends,
+        LetGo, //
+    },
+    pci::InterruptMemory, //
 };
 
-/// Reports the device's limits and, to user space, what verbs have no words for.
+/// The link speed of devices that do not tell it.
+const DEFAULT_LINK_SPEED_GBPS: u16 = 100;
+
+/// A device. Exists while the driver is bound; verbs reach it while it is registered.
 ///
-/// # Errors
-///
-/// - `EOPNOTSUPP`: the request says something; it has no private part.
-/// - `EFAULT`: the response cannot be written.
-pub(super) fn query(dev: &Device<'_>, udata: Option<&Udata<'_>>) -> Result<DeviceAttr> {
-    if let Some(udata) = udata {
-        expect_none(udata).map_err(|refusal| dev.refuse(c"query_device", refusal))?;
-        udata.respond(&response(dev))?;
+/// What the device itself holds is freed by the reset that ends `admin`, so what the driver knows
+/// about it goes first. What the device refused to take back goes last: its memory is lost, unless
+/// the device was reset by then.
+#[pin_data]
+pub(crate) struct Device<'bound> {
+    pub(crate) pdev: &'bound pci::Device<Bound>,
+    /// Where the device's interrupts are set up.
+    pub(crate) interrupts: InterruptMemory,
+    #[pin]
+    pub(crate) ah_cache: AhCache,
+    pub(crate) ah_counters: AhCounters,
+    pub(crate) stats: VerbsStats,
+    pub(crate) port_stats: port_stats::Known,
+    pub(crate) admin: Admin,
+    #[pin]
+    pub(crate) quarantine: Quarantine<Refused>,
+    pub(crate) retries: Retries,
+}
+
+impl<'bound> Device<'bound> {
+    /// A device whose command layer is up.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: there is no memory.
+    /// - `EIO`: the device's configuration space cannot be read.
+    pub(crate) fn new(
+        pdev: &'bound pci::Device<Bound>,
+        admin: Admin,
+    ) -> impl PinInit<Self, Error> + 'bound {
+        try_pin_init!(Self {
+            pdev,
+            interrupts: InterruptMemory::of(pdev)?,
+            ah_cache <- AhCache::new(),
+            ah_counters: AhCounters::new()?,
+            stats: VerbsStats::new(),
+            port_stats: port_stats::Known::new(),
+            quarantine <- Quarantine::new(),
+            retries: Retries::new()?,
+            admin,
+        }? Error)
     }
-    Ok(attr(dev))
-}
 
-fn attr(dev: &Device<'_>) -> DeviceAttr {
-    let features = dev.features();
-    let queues = &features.queues;
-    DeviceAttr {
-        fw_ver: firmware_version(dev).into(),
-        sys_image_guid: features.device.guid,
-        max_mr_size: u64::from(queues.max_mr_pages).saturating_mul(PAGE_SIZE as u64),
-        page_size_cap: features.device.page_size_cap,
-        vendor_id: dev.pdev.vendor_id().as_raw().into(),
-        vendor_part_id: dev.pdev.device_id().into(),
-        hw_ver: dev.pdev.subsystem_device_id().into(),
-        max_qp: queues.max_qp,
-        max_qp_wr: queues.max_sq_depth.min(queues.max_rq_depth),
-        max_send_sge: queues.max_wr_send_sges.into(),
-        max_recv_sge: queues.max_wr_recv_sges.into(),
-        max_sge_rd: queues.max_wr_rdma_sges.into(),
-        max_cq: queues.max_cq,
-        max_cqe: queues.max_cq_depth,
-        max_mr: queues.max_mr,
-        max_pd: queues.max_pd,
-        max_ah: queues.max_ah,
-        max_pkeys: 1,
+    /// Says whether objects of this reset generation still exist on the device.
+    pub(crate) fn is_current(&self, generation: u32) -> bool {
+        self.admin.generation() == generation
     }
-}
 
-fn response(dev: &Device<'_>) -> IbvExQueryDeviceResp {
-    let features = dev.features();
-    let queues = &features.queues;
-    IbvExQueryDeviceResp {
-        comp_mask: 0,
-        max_sq_wr: queues.max_sq_depth,
-        max_rq_wr: queues.max_rq_depth,
-        max_sq_sge: queues.max_wr_send_sges,
-        max_rq_sge: queues.max_wr_recv_sges,
-        max_rdma_size: features.device.max_rdma_size,
-        device_caps: capabilities(features.device.device_caps, dev.admin.eq_count() != 0),
-    }
-}
-
-/// The firmware version, most significant part in the lowest byte: user space shows the bytes in
-/// that order, with dots between them.
-fn firmware_version(dev: &Device<'_>) -> u32 {
-    dev.features().device.fw_version.swap_bytes()
-}
-
-/// Writes the firmware version as user space does.
-pub(super) fn write_firmware_version(dev: &Device<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
-    let [a, b, c, d] = firmware_version(dev).to_le_bytes();
-    write!(out, "{a}.{b}.{c}.{d}")
-}
-
-/// Capabilities that come from the device, as it and as user space know them.
-const DEVICE_CAPABILITIES: [(u32, u32); 7] = [
-    (
-        ADMIN_FEATURE_DEVICE_ATTR_DESC_RDMA_READ_MASK,
-        QUERY_DEVICE_CAPS_RDMA_READ,
-    ),
-    (
-        ADMIN_FEATURE_DEVICE_ATTR_DESC_RNR_RETRY_MASK,
-        QUERY_DEVICE_CAPS_RNR_RETRY,
-    ),
-    (
-        ADMIN_FEATURE_DEVICE_ATTR_DESC_DATA_POLLING_128_MASK,
-        QUERY_DEVICE_CAPS_DATA_POLLING_128,
-    ),
-    (
-        ADMIN_FEATURE_DEVICE_ATTR_DESC_RDMA_WRITE_MASK,
-        QUERY_DEVICE_CAPS_RDMA_WRITE,
-    ),
-    (
-        ADMIN_FEATURE_DEVICE_ATTR_DESC_UNSOLICITED_WRITE_RECV_MASK,
-        QUERY_DEVICE_CAPS_UNSOLICITED_WRITE_RECV,
-    ),
-    (
-        ADMIN_FEATURE_DEVICE_ATTR_DESC_EVENT_COUNTERS_MASK,
-        QUERY_DEVICE_CAPS_COMP_CNTR,
-    ),
-    (
-        ADMIN_FEATURE_DEVICE_ATTR_DESC_SQ_64_BIT_REQ_ID_MASK,
-        QUERY_DEVICE_CAPS_SQ_64_BIT_REQ_ID,
-    ),
-];
-
-/// Capabilities as user space knows them, of a device with the given ones.
-fn capabilities(device_caps: u32, has_event_queues: bool) -> u32 {
-    // Each device can do these two.
-    let mut caps = QUERY_DEVICE_CAPS_CQ_WITH_SGID | QUERY_DEVICE_CAPS_CQ_WITH_EXT_MEM;
-    if has_event_queues {
-        caps |= QUERY_DEVICE_CAPS_CQ_NOTIFICATIONS;
-    }
-    for (device_cap, user_cap) in DEVICE_CAPABILITIES {
-        if device_caps & device_cap != 0 {
-            caps |= user_cap;
-        }
-    }
-    caps
-}
-
-#[kernel::macros::kunit_tests(efa_capabilities)]
-mod tests {
-    use super::*;
-
-    const ALWAYS: u32 = QUERY_DEVICE_CAPS_CQ_WITH_SGID | QUERY_DEVICE_CAPS_CQ_WITH_EXT_MEM;
-
-    #[test]
-    fn each_device_bit_has_its_user_space_bit() {
-        // Numbers instead of names: the constants are what is tested.
-        for (device_bit, user_bit) in [(0, 0), (1, 1), (2, 4), (3, 5), (4, 6), (5, 8), (10, 9)] {
-            assert_eq!(capabilities(1 << device_bit, false), ALWAYS | 1 << user_bit);
+    /// Checks that objects of this reset generation still exist on the device.
+    ///
+    /// # Errors
+    ///
+    /// `EIO`: the device was reset since.
+    pub(crate) fn expect_current(&self, generation: u32) -> Result {
+        if self.is_current(generation) {
+            Ok(())
+        } else {
+            Err(EIO)
         }
     }
 
-    #[test]
-    fn reserved_device_bits_mean_nothing_to_user_space() {
-        for device_bit in [6, 7, 8, 9, 11, 31] {
-            assert_eq!(capabilities(1 << device_bit, false), ALWAYS);
+    /// Ends an object of a reset generation with `command`, which the device needs only while that
+    /// generation lasts. After success the device knows nothing of the object any more.
+    ///
+    /// # Errors
+    ///
+    /// - `EIO`: the device was not reset as it should have been, and may still know the object.
+    /// - What the admin queue fails with.
+    pub(crate) fn end<C: AdminCommand<Reply = ()>>(&self, generation: u32, command: &C) -> Result {
+        if self.is_current(generation) {
+            return self.admin.exec(command);
+        }
+        if self.admin.dma().is_over() {
+            return Ok(());
+        }
+        Err(EIO)
+    }
+
+    /// Like [`Device::end`], for an object that uses memory. Returns the proof that it does not any
+    /// more.
+    pub(crate) fn end_use<C: AdminCommand<Reply = ()> + Ends>(
+        &self,
+        generation: u32,
+        command: &C,
+    ) -> Result<LetGo<C>> {
+        self.end(generation, command)?;
+        Ok(LetGo::acknowledged(self.admin.dma()))
+    }
+
+    /// What the device told when it was probed.
+    pub(crate) fn features(&self) -> &Features {
+        self.admin.features()
+    }
+
+    /// The link speed in Gbit/s.
+    pub(crate) fn link_speed_gbps(&self) -> u16 {
+        match self.features().device.max_link_speed_gbps {
+            0 => DEFAULT_LINK_SPEED_GBPS,
+            gbps => gbps,
         }
     }
 
-    #[test]
-    fn completion_events_need_an_event_queue() {
-        assert_eq!(capabilities(0, true), ALWAYS | 1 << 2);
+    /// Inline data of a send in a wide descriptor, in bytes. Devices that tell no other limit have
+    /// the one of any send.
+    pub(crate) fn inline_buf_size_ex(&self) -> u16 {
+        match &self.features().queues_2 {
+            Some(queues_2) => queues_2.inline_buf_size_ex,
+            None => self.inline_buf_size(),
+        }
+    }
+
+    /// Inline data of a send, in bytes.
+    pub(crate) fn inline_buf_size(&self) -> u16 {
+        // CAST: User space knows a field of 16 bits, and C tells it the low ones.
+        self.features().queues.inline_buf_size as u16
+    }
+}
+
+impl AhCommands for Device<'_> {
+    fn is_current(&self, generation: u32) -> bool {
+        self.is_current(generation)
+    }
+
+    fn create_ah(&self, pd: PdId, gid: &Gid) -> Result<u16> {
+        self.admin.exec(&CreateAh {
+            pdn: pd.number,
+            dest_addr: *gid,
+        })
+    }
+
+    fn destroy_ah(&self, pd: PdId, ah: u16) -> Result {
+        self.admin.exec(&DestroyAh { pdn: pd.number, ah })
     }
 }

@@ -2,7 +2,7 @@
 
 //! Memory that an object shares with its process.
 
-use crate::device::Device;
+use crate::verbs::device::Device;
 use kernel::{
     dma::DataDirection,
     prelude::*, //

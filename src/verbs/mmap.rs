@@ -7,8 +7,8 @@ use crate::{
         LLQ_BAR,
         REGISTERS_BAR, //
     },
-    device::Device,
     hw::regs::REGS_SIZE, //
+    verbs::device::Device,
 };
 use kernel::{
     page::PAGE_SIZE,

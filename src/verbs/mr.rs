@@ -26,8 +26,6 @@ use crate::{
         },
         control_buffer::ControlBuffer, //
     },
-    device::Device,
-    driver::Efa,
     hw::{
         admin::*,
         mr::*, //
@@ -38,7 +36,11 @@ use crate::{
         PageList, //
     },
     uapi::*,
-    users::Use, //
+    users::Use,
+    verbs::{
+        device::Device,
+        Efa, //
+    }, //
 };
 use kernel::{
     fmt,

@@ -19,9 +19,9 @@ use crate::{
         Domain,
         PdId, //
     },
-    device::Device,
     uapi::IbvAllocPdResp,
     users::Users, //
+    verbs::device::Device,
 };
 use kernel::{
     prelude::*,

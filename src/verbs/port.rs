@@ -2,7 +2,7 @@
 
 //! The port.
 
-use crate::device::Device;
+use crate::verbs::device::Device;
 use kernel::prelude::*;
 use rdma::attr::{
     Gid,

@@ -11,11 +11,11 @@ use crate::{
         GetStats,
         Statistics, //
     },
-    device::Device,
     hw::{
         admin::ADMIN_FEATURE_DEVICE_ATTR_DESC_RDMA_WRITE_MASK,
         stats::*, //
     },
+    verbs::device::Device,
 };
 use kernel::{
     prelude::*,

@@ -22,9 +22,11 @@ use crate::{
         DestroyQp,
         Transport, //
     },
-    device::Device,
-    driver::Efa,
-    users::Use, //
+    users::Use,
+    verbs::{
+        device::Device,
+        Efa, //
+    }, //
 };
 use kernel::{
     new_mutex,

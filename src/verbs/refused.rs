@@ -20,9 +20,11 @@ use crate::{
         Creates,
         NotCreated, //
     },
-    device::Device,
-    driver::Efa,
-    quarantine::Attempt, //
+    quarantine::Attempt,
+    verbs::{
+        device::Device,
+        Efa, //
+    }, //
 };
 use kernel::{
     fmt,

@@ -7,8 +7,8 @@
 //! that would have to be. It is no line in the kernel log: any process can ask for what there is not.
 
 use crate::{
-    device::Device,
     trace, //
+    verbs::device::Device,
 };
 use kernel::prelude::*;
 use rdma::{

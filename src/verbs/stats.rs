@@ -7,8 +7,10 @@
 
 use crate::{
     admin::stats::Counter,
-    ah_watch::What,
-    device::Device, //
+    verbs::{
+        ah_watch::What,
+        device::Device, //
+    }, //
 };
 use kernel::prelude::*;
 use rdma::stats::CounterDesc;

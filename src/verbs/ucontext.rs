@@ -20,9 +20,9 @@ use crate::{
         AllocUar,
         DeallocUar, //
     },
-    device::Device,
     uapi::*,
     users::Users, //
+    verbs::device::Device,
 };
 use kernel::{
     prelude::*,

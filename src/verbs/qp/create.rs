@@ -13,8 +13,6 @@ use crate::{
         CreateQp,
         Transport, //
     },
-    device::Device,
-    driver::Efa,
     hw::{
         admin::*,
         qp::*, //
@@ -22,6 +20,7 @@ use crate::{
     uapi::qp::*,
     verbs::{
         cq::Cq,
+        device::Device,
         memory,
         mmap,
         refused::{
@@ -33,7 +32,8 @@ use crate::{
             check,
             Refusal,
             Rule, //
-        }, //
+        },
+        Efa, //
     }, //
 };
 use core::mem::offset_of;

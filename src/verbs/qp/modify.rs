@@ -16,8 +16,8 @@ use crate::{
         ResetQp,
         Transport, //
     },
-    device::Device,
     verbs::{
+        device::Device,
         port::PORTS,
         request::{
             check,

@@ -16,10 +16,12 @@ use crate::{
         QueriedQp,
         QueryQp, //
     },
-    device::Device,
-    verbs::request::{
-        check,
-        Rule, //
+    verbs::{
+        device::Device,
+        request::{
+            check,
+            Rule, //
+        }, //
     }, //
 };
 use kernel::{

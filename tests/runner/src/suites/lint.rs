@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! `lint.`: what can be said of the sources without running them.
 
+mod layers;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,6 +26,7 @@ const LINTS: &[(&str, Lint)] = &[
     ("lint.fmt", formatting),
     ("lint.licence", licence),
     ("lint.hosts", package_hosts),
+    ("lint.layers", layers::layers),
     ("lint.unsafe", unsafe_places),
     ("lint.unsafe-count", unsafe_count),
     ("lint.mutations", mutations_apply),

@@ -4,8 +4,10 @@
 
 use crate::{
     ah_cache::Keyed,
-    device::Device,
-    driver::Efa, //
+    verbs::{
+        device::Device,
+        Efa, //
+    }, //
 };
 use kernel::{
     fmt,

@@ -10,7 +10,6 @@ use crate::{
         Node,
         Observer, //
     },
-    device::Device,
     hw::admin::{
         ADMIN_CREATE_AH,
         ADMIN_DESTROY_AH, //
@@ -19,6 +18,7 @@ use crate::{
         self,
         Hit, //
     }, //
+    verbs::device::Device,
 };
 use kernel::{
     prelude::*,
