@@ -78,7 +78,8 @@ def each_allocation(test, action, undo, step=1):
             assert code, f"allocation {number}: an error without an errno, {outcome!r}"
         else:
             undo(outcome)
-        assert test.device.objects() == before, f"allocation {number}: {before} became {test.device.objects()}"
+        after = test.device.objects()
+        assert after == before, f"allocation {number}: {before} became {after}; the last commands: {test.device.log()[-8:]}"
         if not failed:
             return number - 1
         number += step
