@@ -8,7 +8,6 @@ import os
 
 import ioctl
 import memory
-import pci
 import uverbs
 from endpoint import ALL_ACCESS, Endpoint
 from memory import PAGE
@@ -113,7 +112,6 @@ def memory_within_reach():
 @contextlib.contextmanager
 def memory_beyond_reach():
     """Memory above 4 GiB, where the kernel goes first: the process's own, and a dma-buf."""
-    pci.write("/proc/sys/vm/drop_caches", "1")  # which may have all of it
     region = touched(PAGE)
     backing, buffer = dmabuf(PAGE)
     shared = memory.Memory(PAGE, flags=memory.SHARED, fd=backing)
