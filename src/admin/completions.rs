@@ -25,11 +25,7 @@ use super::{
         DEPTH, //
     }, //
 };
-use crate::hw::admin::{
-    AdminAcqCommonDesc,
-    AdminAcqEntry, //
-};
-use zerocopy::IntoBytes;
+use crate::hw::admin::AdminAcqEntry;
 
 /// How long the device may take to finish an entry whose phase bit is set, in milliseconds.
 const GRACE_MS: i64 = 10;
@@ -97,8 +93,8 @@ impl Completions {
             if entries.phase(index) != self.cursor.phase() {
                 return;
             }
-            let entry = entries.read(index);
-            match self.examine(&entry, slots) {
+            let mut entry = entries.read(index);
+            match self.examine(&mut entry, slots) {
                 Ok(slot) => report(Event::Accepted(slot)),
                 Err(fault) => {
                     if !self.is_final(fault, entries, &now_ms) {
@@ -112,7 +108,7 @@ impl Completions {
         }
     }
 
-    fn examine(&self, entry: &AdminAcqEntry, slots: &mut Slots) -> Result<usize, Fault> {
+    fn examine(&self, entry: &mut AdminAcqEntry, slots: &mut Slots) -> Result<usize, Fault> {
         if self.checked {
             let expected = checksum(entry);
             if expected != entry.acq_common_descriptor.checksum {
@@ -137,16 +133,12 @@ impl Completions {
     }
 }
 
-/// The checksum that an entry should have.
-fn checksum(entry: &AdminAcqEntry) -> u16 {
-    let entry = AdminAcqEntry {
-        acq_common_descriptor: AdminAcqCommonDesc {
-            checksum: 0,
-            ..entry.acq_common_descriptor
-        },
-        ..*entry
-    };
-    crc16(entry.as_bytes())
+/// The checksum that an entry should have. The entry is as before when this returns.
+fn checksum(entry: &mut AdminAcqEntry) -> u16 {
+    let told = core::mem::take(&mut entry.acq_common_descriptor.checksum);
+    let expected = crc16(entry, size_of::<AdminAcqEntry>());
+    entry.acq_common_descriptor.checksum = told;
+    expected
 }
 
 #[kernel::macros::kunit_tests(efa_admin_completions)]
@@ -196,7 +188,7 @@ mod tests {
             let mut entry = AdminAcqEntry::new_zeroed();
             entry.acq_common_descriptor.command = id;
             entry.acq_common_descriptor.flags = self.cursor.phase().into();
-            entry.acq_common_descriptor.checksum = checksum(&entry);
+            entry.acq_common_descriptor.checksum = checksum(&mut entry);
             entry
         }
 

@@ -9,6 +9,7 @@ use super::{
     slots::DEPTH, //
 };
 use crate::hw::admin::*;
+use core::mem::offset_of;
 use kernel::{
     device::{
         Bound,
@@ -27,10 +28,7 @@ use rdma::dma::{
     Lent,
     UntilReset, //
 };
-use zerocopy::{
-    FromZeros,
-    Immutable, //
-};
+use zerocopy::Immutable;
 
 /// The largest payload of a command that fits in both forms, in bytes.
 pub(crate) const MAX_PAYLOAD: usize = size_of::<AdminAqEntry>() - size_of::<AdminAqCommonDesc>();
@@ -39,33 +37,31 @@ pub(crate) const MAX_PAYLOAD: usize = size_of::<AdminAqEntry>() - size_of::<Admi
 pub(crate) trait Entry:
     FromBytes + IntoBytes + Immutable + transmute::AsBytes + transmute::FromBytes
 {
-    /// An entry with this header and payload, which is at most [`MAX_PAYLOAD`] long.
-    fn new(header: AdminAqCommonDesc, payload: &[u8]) -> Self;
+    /// Makes an entry of zeroes one with this header and payload, which is at most [`MAX_PAYLOAD`]
+    /// long.
+    fn fill(&mut self, header: AdminAqCommonDesc, payload: &[u8]);
 }
 
 /// Copies a payload to the start of an entry's words.
-fn fill(words: &mut [u32], payload: &[u8]) {
+fn copy(words: &mut [u32], payload: &[u8]) {
     if let Some((start, _)) = words.as_mut_bytes().split_at_mut_checked(payload.len()) {
         start.copy_from_slice(payload);
     }
 }
 
 impl Entry for AdminAqEntry {
-    fn new(header: AdminAqCommonDesc, payload: &[u8]) -> Self {
-        let mut entry = Self::new_zeroed();
-        entry.aq_common_descriptor = header;
-        fill(&mut entry.request_payload, payload);
-        entry
+    fn fill(&mut self, header: AdminAqCommonDesc, payload: &[u8]) {
+        self.aq_common_descriptor = header;
+        copy(&mut self.request_payload, payload);
     }
 }
 
 impl Entry for AdminAqEntryV2 {
-    fn new(header: AdminAqCommonDesc, payload: &[u8]) -> Self {
-        let mut entry = Self::new_zeroed();
-        entry.aq_common_descriptor.common = header;
-        fill(&mut entry.request_payload, payload);
-        entry.aq_common_descriptor.checksum = crc16(entry.as_bytes());
-        entry
+    fn fill(&mut self, header: AdminAqCommonDesc, payload: &[u8]) {
+        self.aq_common_descriptor.common = header;
+        copy(&mut self.request_payload, payload);
+        let used = offset_of!(Self, request_payload).saturating_add(payload.len());
+        self.aq_common_descriptor.checksum = crc16(self, used);
     }
 }
 
@@ -145,15 +141,22 @@ impl Submissions {
             flags: flags | phase,
         };
         match &self.ring {
-            Ring::Short(ring) => write(ring, self.cursor, Entry::new(header, payload))?,
-            Ring::Long(ring) => write(ring, self.cursor, Entry::new(header, payload))?,
+            Ring::Short(ring) => write(ring, self.cursor, header, payload)?,
+            Ring::Long(ring) => write(ring, self.cursor, header, payload)?,
         }
         self.cursor.advance();
         Ok(())
     }
 }
 
-fn write<E: Entry>(ring: &Coherent<[E]>, at: Cursor, entry: E) -> Result {
+fn write<E: Entry>(
+    ring: &Coherent<[E]>,
+    at: Cursor,
+    header: AdminAqCommonDesc,
+    payload: &[u8],
+) -> Result {
+    let mut entry = E::new_zeroed();
+    entry.fill(header, payload);
     io_project!(ring, [try: at.index()]).copy_write(entry);
     Ok(())
 }
@@ -168,9 +171,15 @@ mod tests {
         flags: 1,
     };
 
+    fn filled<E: Entry>(payload: &[u8]) -> E {
+        let mut entry = E::new_zeroed();
+        entry.fill(HEADER, payload);
+        entry
+    }
+
     #[test]
     fn a_short_entry_is_header_and_payload() {
-        let entry = AdminAqEntry::new(HEADER, &[1, 2, 3, 4, 5]);
+        let entry = filled::<AdminAqEntry>(&[1, 2, 3, 4, 5]);
         let mut expected = [0_u8; 64];
         for (to, from) in expected.iter_mut().zip([0x23, 0x01, 5, 1, 1, 2, 3, 4, 5]) {
             *to = from;
@@ -180,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_long_entry_has_its_payload_at_12_and_a_checksum_over_all() {
-        let entry = AdminAqEntryV2::new(HEADER, &[1, 2, 3, 4, 5]);
+        let entry = filled::<AdminAqEntryV2>(&[1, 2, 3, 4, 5]);
         let mut expected = [0_u8; 128];
         for (to, from) in expected
             .iter_mut()
@@ -188,7 +197,7 @@ mod tests {
         {
             *to = from;
         }
-        let checksum = crc16(&expected);
+        let checksum = crc16(&expected, expected.len());
         assert_eq!(entry.aq_common_descriptor.checksum, checksum);
         for (to, from) in expected.iter_mut().skip(4).zip(checksum.to_le_bytes()) {
             *to = from;
@@ -199,9 +208,9 @@ mod tests {
     #[test]
     fn the_largest_payload_fits_in_both_forms() {
         let payload = [0xff_u8; MAX_PAYLOAD];
-        let short = AdminAqEntry::new(HEADER, &payload);
+        let short = filled::<AdminAqEntry>(&payload);
         assert!(short.as_bytes().ends_with(&payload));
-        let long = AdminAqEntryV2::new(HEADER, &payload);
+        let long = filled::<AdminAqEntryV2>(&payload);
         assert_eq!(
             long.as_bytes()
                 .iter()
