@@ -356,9 +356,6 @@ impl AdminQueue {
     /// However many wait: each command that the device has ends in time, or closes the queue. Then
     /// all of them end, and who gets a share finds the queue closed and gives it on at once.
     fn credit(&self, killable: bool) -> Result<Held<'_>> {
-        if !self.is_open() {
-            return Err(ENODEV);
-        }
         if killable {
             self.credits.down_killable()
         } else {
@@ -379,9 +376,11 @@ impl AdminQueue {
         let flags = buffer.as_ref().map_or(0, ControlBuffer::flags);
         // There is a slot for each credit.
         let issued = state.slots.issue().ok_or(EBUSY)?;
-        let buffer = buffer.map(|buffer| Lent::told(buffer, &state.dma));
-        if let Some(place) = state.buffers.get_mut(issued.slot) {
-            *place = buffer;
+        if let Some(buffer) = buffer {
+            let told = Lent::told(buffer, &state.dma);
+            if let Some(place) = state.buffers.get_mut(issued.slot) {
+                *place = Some(told);
+            }
         }
         state.submissions.push(issued.id, opcode, flags, payload)?;
         trace::efa_admin_submit(&self.dev, issued.id, opcode);
@@ -459,13 +458,13 @@ impl AdminQueue {
     fn collect(&self, slot: usize) -> Option<AdminAcqEntry> {
         let mut state = self.state.lock();
         let entry = state.slots.collect(slot)?;
-        let buffer = state.buffers.get_mut(slot).and_then(Option::take);
-        if let Some(buffer) = &buffer {
+        let place = state.buffers.get_mut(slot);
+        if let Some(buffer) = place.filter(|place| place.is_some()).and_then(Option::take) {
             buffer.let_go(LetGo::acknowledged(&state.dma));
+            drop(state);
+            // Not while interrupts are off.
+            drop(buffer);
         }
-        drop(state);
-        // Not while interrupts are off.
-        drop(buffer);
         Some(entry)
     }
 

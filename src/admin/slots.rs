@@ -12,6 +12,7 @@ use crate::hw::admin::{
     ADMIN_ACQ_COMMON_DESC_COMMAND_ID_MASK,
     ADMIN_AQ_COMMON_DESC_COMMAND_ID_MASK, //
 };
+use zerocopy::FromZeros;
 
 /// The number of slots: commands that the device can have at once.
 pub(crate) const DEPTH: u16 = 32;
@@ -29,13 +30,15 @@ enum Slot {
     Free,
     /// The device has the command of this id.
     Outstanding(u16),
-    /// The device completed it, nobody collected it so far.
-    Completed(AdminAcqEntry),
+    /// The device completed it, nobody collected the entry so far.
+    Completed,
 }
 
 /// The commands that are not collected.
 pub(crate) struct Slots {
     slots: [Slot; DEPTH as usize],
+    /// What completed the command of each slot, last.
+    entries: [AdminAcqEntry; DEPTH as usize],
     /// Commands so far, modulo 2^16.
     issued: u16,
 }
@@ -52,9 +55,10 @@ impl Slots {
     ///
     /// The count begins at 1: an entry that the device has not written yet has id 0, and no
     /// command of the first pass over the ring has that.
-    pub(crate) const fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             slots: [Slot::Free; DEPTH as usize],
+            entries: [AdminAcqEntry::new_zeroed(); DEPTH as usize],
             issued: 1,
         }
     }
@@ -81,7 +85,8 @@ impl Slots {
         let slot = self.slots.get_mut(number)?;
         match *slot {
             Slot::Outstanding(outstanding) if outstanding == id => {
-                *slot = Slot::Completed(*entry);
+                *slot = Slot::Completed;
+                *self.entries.get_mut(number)? = *entry;
                 Some(number)
             }
             _ => None,
@@ -92,9 +97,9 @@ impl Slots {
     pub(crate) fn collect(&mut self, number: usize) -> Option<AdminAcqEntry> {
         let slot = self.slots.get_mut(number)?;
         match *slot {
-            Slot::Completed(entry) => {
+            Slot::Completed => {
                 *slot = Slot::Free;
-                Some(entry)
+                self.entries.get(number).copied()
             }
             _ => None,
         }
@@ -104,7 +109,6 @@ impl Slots {
 #[kernel::macros::kunit_tests(efa_admin_slots)]
 mod tests {
     use super::*;
-    use zerocopy::FromZeros;
 
     fn completion(id: u16) -> AdminAcqEntry {
         let mut entry = AdminAcqEntry::new_zeroed();
