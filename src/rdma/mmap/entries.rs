@@ -13,6 +13,7 @@ use crate::{
     pci::dev_as_raw, //
 };
 use core::{
+    array,
     cell::{
         Cell,
         UnsafeCell, //
@@ -37,10 +38,7 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::{
-            ordering::{
-                Full,
-                Relaxed, //
-            },
+            ordering::Full,
             Atomic, //
         },
         Refcount, //
@@ -90,7 +88,7 @@ impl Block {
             Self {
                 holds: Refcount::new(1),
                 len: Cell::new(0),
-                entries: [const { UnsafeCell::new(MaybeUninit::uninit()) }; MAX_ENTRIES],
+                entries: array::from_fn(|_| UnsafeCell::new(MaybeUninit::uninit())),
             },
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -139,12 +137,13 @@ impl List {
 
     /// The block, which is made now if there is none. Only where nobody else has the list.
     fn block(&mut self) -> Result<NonNull<Block>> {
-        if let Some(block) = NonNull::new(self.block.load(Relaxed)) {
+        let place = self.block.get_mut();
+        if let Some(block) = NonNull::new(*place) {
             return Ok(block);
         }
         let block = Block::new()?;
         // INVARIANT: The hold was ours, and there are no entries.
-        self.block.store(block.as_ptr(), Relaxed);
+        *place = block.as_ptr();
         Ok(block)
     }
 
