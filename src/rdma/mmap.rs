@@ -19,10 +19,7 @@ pub(crate) use self::entries::{
 use self::entries::Reference;
 use crate::{
     bindings,
-    pci::{
-        is_memory_bar,
-        InterruptMemory, //
-    },
+    pci::MemoryBars,
     queue_memory::{
         self,
         QueueMemory, //
@@ -72,28 +69,21 @@ impl<'a> IoPages<'a> {
     ///
     /// # Errors
     ///
-    /// - `EINVAL`: there is no such memory BAR, `len` is 0, or the pages are not all in the BAR; or
-    ///   `interrupts` are those of another device.
+    /// - `EINVAL`: there is no such memory BAR, `len` is 0, or the pages are not all in the BAR.
     /// - `EACCES`: interrupts are set up on one of the pages.
-    pub fn of_bar(
-        device: &'a pci::Device<Bound>,
-        interrupts: &InterruptMemory,
-        bar: u32,
-        offset: u64,
-        len: u64,
-    ) -> Result<Self> {
-        if !is_memory_bar(device, bar) {
-            return Err(EINVAL);
-        }
-        let start = device.resource_start(bar)?;
-        let pages = Pages::around(start, device.resource_len(bar)?, offset, len).ok_or(EINVAL)?;
-        let first = pages.first.checked_sub(start).ok_or(EINVAL)?;
+    pub fn of_bar(bars: &MemoryBars<'a>, bar: u32, offset: u64, len: u64) -> Result<Self> {
+        let region = bars.get(bar).ok_or(EINVAL)?;
+        let pages = Pages::around(region.start, region.len, offset, len).ok_or(EINVAL)?;
+        let first = pages.first.checked_sub(region.start).ok_or(EINVAL)?;
         // CAST: `usize` has at most 64 bits.
-        if interrupts.is_in(device, bar, first, pages.len as u64)? {
+        if bars.has_interrupts(bar, first, pages.len as u64) {
             return Err(EACCES);
         }
         // INVARIANT: `around` keeps to the BAR, and what has interrupts was refused.
-        Ok(Self { device, pages })
+        Ok(Self {
+            device: bars.device,
+            pages,
+        })
     }
 
     /// The offset in the first page of what the pages were asked for.

@@ -62,48 +62,65 @@ struct BarPart {
     len: u64,
 }
 
-/// The memory by which a device's interrupts are set up: the MSI-X table and its pending bits.
+/// The memory BARs of a device that is bound, and where in them its interrupts are set up: the MSI-X
+/// table and its pending bits.
 ///
-/// No process may reach it: whoever writes there chooses what the device writes as an interrupt,
+/// No process may reach those: whoever writes there chooses what the device writes as an interrupt,
 /// and where.
-pub struct InterruptMemory {
-    device: ARef<pci::Device>,
-    places: Places,
+///
+/// # Invariants
+///
+/// `bars` are the device's: the PCI core moves and resizes none of a device that is bound.
+pub struct MemoryBars<'a> {
+    pub(crate) device: &'a pci::Device<Bound>,
+    /// By number; empty where there is none.
+    bars: [MemoryBar; bindings::PCI_STD_NUM_BARS as usize],
+    interrupts: Places,
+}
+
+/// Where a BAR is in the memory of the machine.
+#[derive(Clone, Copy)]
+pub(crate) struct MemoryBar {
+    pub(crate) start: u64,
+    pub(crate) len: u64,
 }
 
 /// Empty parts where the device has no MSI-X.
 #[derive(Debug, PartialEq, Eq)]
 struct Places([BarPart; 2]);
 
-impl InterruptMemory {
-    /// Finds out where it is.
+impl<'a> MemoryBars<'a> {
+    /// Finds out where they are.
     ///
     /// # Errors
     ///
     /// `EIO`: the configuration space cannot be read.
-    pub fn of(device: &pci::Device<Bound>) -> Result<Self> {
+    pub fn of(device: &'a pci::Device<Bound>) -> Result<Self> {
+        let mut bars = [MemoryBar { start: 0, len: 0 }; bindings::PCI_STD_NUM_BARS as usize];
+        for (number, bar) in (0..).zip(&mut bars) {
+            if is_memory_bar(device, number) {
+                bar.start = device.resource_start(number)?;
+                bar.len = device.resource_len(number)?;
+            }
+        }
+        // INVARIANT: Asked for just now, and it is bound during `'a`.
         Ok(Self {
-            device: device.into(),
-            places: Places::read(device)?,
+            device,
+            bars,
+            interrupts: Places::read(device)?,
         })
     }
 
-    /// Says whether any of it is among `len` bytes from `offset` on in a BAR of a device.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL`: it is that of another device.
-    pub(crate) fn is_in(
-        &self,
-        device: &pci::Device<Bound>,
-        bar: u32,
-        offset: u64,
-        len: u64,
-    ) -> Result<bool> {
-        if !core::ptr::eq(as_raw(&self.device), as_raw(device)) {
-            return Err(EINVAL);
-        }
-        Ok(self.places.are_in(bar, offset, len))
+    /// The BAR of this number, if the device has it and it is memory.
+    pub(crate) fn get(&self, bar: u32) -> Option<MemoryBar> {
+        // CAST: `usize` has at least 32 bits.
+        let bar = self.bars.get(bar as usize)?;
+        (bar.len != 0).then_some(*bar)
+    }
+
+    /// Says whether interrupts are set up in `len` bytes from `offset` on in a BAR.
+    pub(crate) fn has_interrupts(&self, bar: u32, offset: u64, len: u64) -> bool {
+        self.interrupts.are_in(bar, offset, len)
     }
 }
 

@@ -37,7 +37,7 @@ use rdma::{
         Ends,
         LetGo, //
     },
-    pci::InterruptMemory, //
+    pci::MemoryBars, //
 };
 
 /// The link speed of devices that do not tell it.
@@ -51,8 +51,8 @@ const DEFAULT_LINK_SPEED_GBPS: u16 = 100;
 #[pin_data]
 pub(crate) struct Device<'bound> {
     pub(crate) pdev: &'bound pci::Device<Bound>,
-    /// Where the device's interrupts are set up.
-    pub(crate) interrupts: InterruptMemory,
+    /// What processes can map parts of.
+    pub(crate) bars: MemoryBars<'bound>,
     #[pin]
     pub(crate) ah_cache: AhCache,
     pub(crate) ah_counters: AhCounters,
@@ -77,7 +77,7 @@ impl<'bound> Device<'bound> {
     ) -> impl PinInit<Self, Error> + 'bound {
         try_pin_init!(Self {
             pdev,
-            interrupts: InterruptMemory::of(pdev)?,
+            bars: MemoryBars::of(pdev)?,
             ah_cache <- AhCache::new(),
             ah_counters: AhCounters::new()?,
             stats: VerbsStats::new(),

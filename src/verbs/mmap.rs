@@ -110,7 +110,7 @@ fn part<'a>(
     caching: Caching,
     watched: Option<Watched>,
 ) -> Result<DevicePart<'a>> {
-    let pages = IoPages::of_bar(dev.pdev, &dev.interrupts, bar, offset.into(), len.into());
+    let pages = IoPages::of_bar(&dev.bars, bar, offset.into(), len.into());
     let pages = pages.map_err(|error| {
         let reason = if error == EACCES {
             "where its interrupts are set up"
