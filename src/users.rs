@@ -46,10 +46,7 @@ impl Users {
     /// The caller makes sure that the object exists: it was given to the running callback.
     pub(crate) fn add(&self) -> Use {
         self.0.all.add(1, Relaxed);
-        Use {
-            counts: self.0.clone(),
-            lingers: Atomic::new(false),
-        }
+        Use(self.0.clone())
     }
 
     /// How many users are only there because a process can still reach them.
@@ -64,12 +61,32 @@ impl Users {
 }
 
 /// One use of an object of the device.
-pub(crate) struct Use {
-    counts: Arc<Counts>,
+pub(crate) struct Use(Arc<Counts>);
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        // The device let go of the user before; whoever sees the count must see that too.
+        self.0.all.fetch_sub(1, Release);
+    }
+}
+
+/// A use by somebody who may have to stay only because a process can still reach it.
+pub(crate) struct LingeringUse {
+    used: Use,
     lingers: Atomic<bool>,
 }
 
-impl Use {
+impl From<Use> for LingeringUse {
+    /// It does not linger so far.
+    fn from(used: Use) -> Self {
+        Self {
+            used,
+            lingers: Atomic::new(false),
+        }
+    }
+}
+
+impl LingeringUse {
     /// Notes that the user is only there because a process can still reach it.
     pub(crate) fn linger(&self) {
         self.try_linger(usize::MAX);
@@ -80,7 +97,7 @@ impl Use {
         if self.lingers.xchg(true, Relaxed) {
             return true;
         }
-        if self.counts.lingering.fetch_add(1, Relaxed) < limit {
+        if self.used.0.lingering.fetch_add(1, Relaxed) < limit {
             return true;
         }
         self.end_linger();
@@ -90,16 +107,14 @@ impl Use {
     /// Notes that no process can reach the user any more.
     pub(crate) fn end_linger(&self) {
         if self.lingers.xchg(false, Relaxed) {
-            self.counts.lingering.fetch_sub(1, Relaxed);
+            self.used.0.lingering.fetch_sub(1, Relaxed);
         }
     }
 }
 
-impl Drop for Use {
+impl Drop for LingeringUse {
     fn drop(&mut self) {
         self.end_linger();
-        // The device let go of the user before; whoever sees the count must see that too.
-        self.counts.all.fetch_sub(1, Release);
     }
 }
 
@@ -123,7 +138,7 @@ mod tests {
     #[test]
     fn a_user_lingers_once_and_until_it_goes() -> Result {
         let users = Users::new()?;
-        let first = users.add();
+        let first = LingeringUse::from(users.add());
         let second = users.add();
         first.linger();
         first.linger();
@@ -140,6 +155,7 @@ mod tests {
     fn only_so_many_users_linger() -> Result {
         let users = Users::new()?;
         let (first, second) = (users.add(), users.add());
+        let (first, second) = (LingeringUse::from(first), LingeringUse::from(second));
         assert!(first.try_linger(1) && first.try_linger(1));
         assert!(!second.try_linger(1));
         first.end_linger();

@@ -270,27 +270,15 @@ impl Shape {
             ENTRY_SIZE if !with_source_gid => ENTRY_SIZE,
             _ => ENTRY_SIZE_EX,
         };
-        for (field, value, rule) in [
-            (c"reserved_58", request::number(&request.reserved_58), none),
-            (
-                c"cq_entry_size",
-                request.cq_entry_size.into(),
-                Rule::Exactly(entry_size.into()),
-            ),
-            (
-                c"num_sub_cqs",
-                request.num_sub_cqs.into(),
-                Rule::Exactly(limits.sub_cqs.into()),
-            ),
-            (
-                c"cqe",
-                depth.into(),
-                Rule::AtMost(MAX_DEPTH.min(limits.max_depth.into())),
-            ),
-            (c"cqe", depth.into(), Rule::PowerOfTwo),
-        ] {
-            check(EINVAL, field, value, rule)?;
-        }
+        let expect = |field, value: u64, rule| check(EINVAL, field, value, rule);
+        expect(c"reserved_58", request::number(&request.reserved_58), none)?;
+        let exactly = Rule::Exactly(entry_size.into());
+        expect(c"cq_entry_size", request.cq_entry_size.into(), exactly)?;
+        let exactly = Rule::Exactly(limits.sub_cqs.into());
+        expect(c"num_sub_cqs", request.num_sub_cqs.into(), exactly)?;
+        let at_most = Rule::AtMost(MAX_DEPTH.min(limits.max_depth.into()));
+        expect(c"cqe", depth.into(), at_most)?;
+        expect(c"cqe", depth.into(), Rule::PowerOfTwo)?;
         Ok(Self {
             // CAST: Checked above.
             depth: depth as u16,

@@ -22,7 +22,10 @@ use crate::{
         DestroyQp,
         Transport, //
     },
-    users::Use,
+    users::{
+        LingeringUse,
+        Use, //
+    },
     verbs::{
         device::Device,
         Efa, //
@@ -107,9 +110,10 @@ impl Watch for Variable {
 /// What a queue pair is made from. The device has to keep all of it as long as the queue pair.
 struct MadeFrom {
     _pd: Use,
-    ucontext: Use,
+    ucontext: LingeringUse,
     _send_cq: Use,
-    _recv_cq: Use,
+    /// `None` where it is the same.
+    _recv_cq: Option<Use>,
 }
 
 impl Qp {
@@ -194,10 +198,16 @@ impl Object for Qp {
 impl QueuePairs for Efa {
     type Qp = Qp;
 
-    fn create_qp(dev: &Device<'_>, new: &mut NewQp<'_, Self>) -> Result<(u32, Qp)> {
-        create::create(dev, new)
-            .map(|qp| (qp.number.into(), qp))
-            .inspect_err(|_| dev.stats.create_qp_err.inc())
+    fn create_qp(dev: &Device<'_>, new: &mut NewQp<'_, Self>) -> Result<Qp> {
+        let created = create::create(dev, new);
+        if created.is_err() {
+            dev.stats.create_qp_err.inc();
+        }
+        created
+    }
+
+    fn qp_number(qp: &Qp) -> u32 {
+        qp.number.into()
     }
 
     fn modify_qp(dev: &Device<'_>, qp: &Qp, change: &QpChange, udata: &Udata<'_>) -> Result {

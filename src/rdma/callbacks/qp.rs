@@ -78,9 +78,9 @@ impl<P: QueuePairs> Callbacks<P> {
                 mappings: call.mappings()?,
                 udata: call.into_udata(),
             };
-            let (number, data) = qp.device().with(|dev| P::create_qp(dev, &mut new))?;
+            let data = qp.device().with(|dev| P::create_qp(dev, &mut new))?;
             // The core reads it next.
-            qp.core().qp_num = number;
+            qp.core().qp_num = P::qp_number(&data);
             qp.fill(Mapped::new(data, new.mappings));
             Ok(())
         }))

@@ -20,9 +20,10 @@ pub trait QueuePairs: CompletionQueues {
     type Qp: Send + Sync + 'static;
 
     /// Makes a queue pair; the response is written before this returns.
-    ///
-    /// Returns its number, too.
-    fn create_qp(dev: &Self::Data<'_>, new: &mut NewQp<'_, Self>) -> Result<(u32, Self::Qp)>;
+    fn create_qp(dev: &Self::Data<'_>, new: &mut NewQp<'_, Self>) -> Result<Self::Qp>;
+
+    /// The number by which peers know a queue pair.
+    fn qp_number(qp: &Self::Qp) -> u32;
 
     /// Changes a queue pair. After an error it is as it was before.
     fn modify_qp(

@@ -36,7 +36,10 @@ use crate::{
         Efa, //
     }, //
 };
-use core::mem::offset_of;
+use core::{
+    mem::offset_of,
+    ptr, //
+};
 use kernel::{
     dma::DataDirection,
     prelude::*,
@@ -79,14 +82,16 @@ const RECV_DESC_SIZE: u32 = 16;
 /// - What the admin queue fails with.
 pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Qp> {
     let request = Request::read(dev, new).map_err(|refusal| dev.refuse(c"create_qp", refusal))?;
+    // Read first: should a reset come in between, the queue pair counts as one from before it.
+    let generation = dev.admin.generation();
     let made_from = [
         new.pd.domain.id.generation,
         new.ucontext.generation,
         request.send_cq.generation,
         request.recv_cq.generation,
     ];
-    for generation in made_from {
-        dev.expect_current(generation)?;
+    if made_from != [generation; 4] {
+        return Err(EIO);
     }
 
     if request.sizes.send_queue_ring_size != 0 {
@@ -94,8 +99,6 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Qp> {
     }
     let ring = request.receive_ring(dev)?;
     let variable = Arc::pin_init(Variable::new(dev), GFP_KERNEL_ACCOUNT)?;
-    // Read first: should a reset come in between, the queue pair counts as one from before it.
-    let generation = dev.admin.generation();
     let created = refused::create(dev, ring, |ring| {
         Ok((request.command(new, ring.dma_address()), None))
     })?;
@@ -109,9 +112,10 @@ pub(super) fn create(dev: &Device<'_>, new: &mut NewQp<'_, Efa>) -> Result<Qp> {
         variable,
         made_from: MadeFrom {
             _pd: new.pd.users.add(),
-            ucontext: new.ucontext.users.add(),
+            ucontext: new.ucontext.users.add().into(),
             _send_cq: request.send_cq.users.add(),
-            _recv_cq: request.recv_cq.users.add(),
+            _recv_cq: (!ptr::eq(request.send_cq, request.recv_cq))
+                .then(|| request.recv_cq.users.add()),
         },
     };
     let qp = qp.accept(dev)?;
@@ -244,24 +248,14 @@ fn check_cap(
     limits: &AdminFeatureQueueAttrDesc1,
     inline_limit: u32,
 ) -> Result<(), Refusal> {
-    for (field, value, limit) in [
-        (c"max_send_wr", cap.max_send_wr, limits.max_sq_depth),
-        (c"max_recv_wr", cap.max_recv_wr, limits.max_rq_depth),
-        (
-            c"max_send_sge",
-            cap.max_send_sge,
-            limits.max_wr_send_sges.into(),
-        ),
-        (
-            c"max_recv_sge",
-            cap.max_recv_sge,
-            limits.max_wr_recv_sges.into(),
-        ),
-        (c"max_inline_data", cap.max_inline_data, inline_limit),
-    ] {
-        check(EINVAL, field, value, Rule::AtMost(limit.into()))?;
-    }
-    Ok(())
+    let at_most =
+        |field, value, limit: u32| check(EINVAL, field, value, Rule::AtMost(limit.into()));
+    at_most(c"max_send_wr", cap.max_send_wr, limits.max_sq_depth)?;
+    at_most(c"max_recv_wr", cap.max_recv_wr, limits.max_rq_depth)?;
+    let (max_send_sge, max_recv_sge) = (limits.max_wr_send_sges, limits.max_wr_recv_sges);
+    at_most(c"max_send_sge", cap.max_send_sge, max_send_sge.into())?;
+    at_most(c"max_recv_sge", cap.max_recv_sge, max_recv_sge.into())?;
+    at_most(c"max_inline_data", cap.max_inline_data, inline_limit)
 }
 
 /// Checks that the rings have room for the work requests, and are not larger than user space has
@@ -277,28 +271,23 @@ fn check_rings(
         .checked_next_power_of_two()
         .unwrap_or(u64::MAX);
     let max_recv_ring = max_recv_descs.saturating_mul(RECV_DESC_SIZE.into());
-    for (field, size, depth, desc_size, max) in [
-        (
-            c"sq_ring_size",
-            sizes.send_queue_ring_size,
-            sizes.send_queue_depth,
-            MIN_SEND_DESC_SIZE,
-            limits.max_llq_size.into(),
-        ),
-        (
-            c"rq_ring_size",
-            sizes.recv_queue_ring_size,
-            sizes.recv_queue_depth,
-            RECV_DESC_SIZE,
-            max_recv_ring,
-        ),
-    ] {
+    let ring = |field, size: u32, max, depth: u32, desc_size: u32| {
         check(EINVAL, field, size, Rule::AtMost(max))?;
         // Both have 32 bits.
         let min = u64::from(depth) * u64::from(desc_size);
-        check(EINVAL, field, size, Rule::AtLeast(min))?;
-    }
-    Ok(())
+        check(EINVAL, field, size, Rule::AtLeast(min))
+    };
+    let (size, depth) = (sizes.send_queue_ring_size, sizes.send_queue_depth);
+    let max_send_ring = limits.max_llq_size.into();
+    ring(
+        c"sq_ring_size",
+        size,
+        max_send_ring,
+        depth,
+        MIN_SEND_DESC_SIZE,
+    )?;
+    let (size, depth) = (sizes.recv_queue_ring_size, sizes.recv_queue_depth);
+    ring(c"rq_ring_size", size, max_recv_ring, depth, RECV_DESC_SIZE)
 }
 
 /// The transport for a type of verbs, and of the provider library where verbs leave it to that.
