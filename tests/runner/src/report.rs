@@ -134,26 +134,32 @@ impl Report {
         self.count("failed") == 0
     }
 
-    /// Repeats the failures, unless there is one result alone, then prints the line that is always last.
+    /// Repeats what was not passed, then prints the line that is always last.
     pub fn summarise(&self) {
         println!("\n{} in all", clock(self.started.elapsed()));
-        for test in &self.tests {
-            if self.tests.len() > 1 && test.status != Status::Passed {
-                println!(
-                    "{} {}: {}",
-                    test.status.word(),
-                    test.name,
-                    test.status.reason()
-                );
-            }
-        }
-        for difference in &self.differences {
-            println!(
-                "differs {}: C {}; Rust {}",
-                difference.name, difference.c, difference.rust
-            );
+        for line in self.repeated() {
+            println!("{line}");
         }
         println!("{}", self.last_line());
+    }
+
+    /// What a reader should not have to look for, the most important last: a log that was cut
+    /// short has its end. One result alone was just shown.
+    fn repeated(&self) -> Vec<String> {
+        let of = |word: &'static str| {
+            self.tests
+                .iter()
+                .filter(move |test| self.tests.len() > 1 && test.status.word() == word)
+                .map(move |test| format!("{word} {}: {}", test.name, test.status.reason()))
+        };
+        let differences = self.differences.iter().map(|difference| {
+            let Difference { name, c, rust } = difference;
+            format!("differs {name}: C {c}; Rust {rust}")
+        });
+        of("skipped")
+            .chain(differences)
+            .chain(of("failed"))
+            .collect()
     }
 
     pub fn write_json(&self, path: &Path) -> Result<()> {
@@ -230,6 +236,24 @@ mod tests {
     fn the_last_line_counts_each_kind() {
         assert_eq!(report().last_line(), "1 passed, 1 failed, 1 skipped");
         assert!(!report().all_passed());
+    }
+
+    #[test]
+    fn failures_are_repeated_last() {
+        let mut report = report();
+        report.differences.push(Difference {
+            name: "d".into(),
+            c: "1".into(),
+            rust: "2".into(),
+        });
+        assert_eq!(
+            report.repeated(),
+            [
+                "skipped c: no such part",
+                "differs d: C 1; Rust 2",
+                "failed b: why"
+            ]
+        );
     }
 
     #[test]
