@@ -31,14 +31,18 @@ refuse_prefix() {
 
 # check_prefix SIZE: refuses a T that no suite's name fits, before anything is built.
 check_prefix() {
-    local suite suites=(lint vefa layout protocol runner setup compile kunit stock) wanted=${T:-}
-    [ "$1" != full ] || suites+=(mutation rdma-core-13)
+    local suite suites=(lint vefa layout protocol runner setup compile kunit stock) long=(mutation rdma-core-13) wanted=${T:-}
+    [ "$1" != full ] || suites+=("${long[@]}")
     # Only what runs in a guest, once on each of these machines; T may name one of them.
     [ "$1" != debug ] || { suites=(kunit) wanted=${wanted#cpus[24].} wanted=${wanted#iommu.}; }
     mapfile -t -O ${#suites[@]} suites < <(sed -n 's/^name = "\([^."]*\)\..*/\1/p; s/^label = "\(.*\)"$/\1/p' "$TREE/tests/guest/tests.toml" | sort -u)
     suites+=(rdma-core)
     for suite in "${suites[@]/%/.}"; do
         [[ $suite != "$wanted"* && $wanted != "$suite"* ]] || return 0
+    done
+    for suite in "${long[@]/%/.}"; do
+        [[ $1 != short || ($suite != "$wanted"* && $wanted != "$suite"*) ]] ||
+            die "$suite is a suite of make test-full: make test-full T=$T"
     done
     die "no test's name starts with '$T'; the suites are ${suites[*]/%/.}"
 }

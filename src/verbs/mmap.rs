@@ -64,7 +64,7 @@ pub(super) fn doorbell<'a>(dev: &'a Device<'_>, offset: u32) -> Result<DevicePar
     if bar == REGISTERS_BAR {
         expect_no_registers(dev, offset)?;
     }
-    part(dev, bar, offset, 1, Caching::Uncached, None)
+    part(dev, "a doorbell", (bar, offset, 1), Caching::Uncached, None)
 }
 
 /// Checks that a process gets no registers with the doorbell at `offset` of their BAR.
@@ -98,15 +98,21 @@ pub(super) fn llq<'a>(
     len: u32,
     watched: Watched,
 ) -> Result<DevicePart<'a>> {
-    let caching = Caching::WriteCombining;
-    part(dev, LLQ_BAR, offset, len, caching, Some(watched))
+    let place = (LLQ_BAR, offset, len);
+    part(
+        dev,
+        "a send ring",
+        place,
+        Caching::WriteCombining,
+        Some(watched),
+    )
 }
 
+/// What a process is to map: `len` bytes at `offset` of `bar`.
 fn part<'a>(
     dev: &'a Device<'_>,
-    bar: u32,
-    offset: u32,
-    len: u32,
+    what: &str,
+    (bar, offset, len): (u32, u32, u32),
     caching: Caching,
     watched: Option<Watched>,
 ) -> Result<DevicePart<'a>> {
@@ -115,11 +121,11 @@ fn part<'a>(
         let reason = if error == EACCES {
             "where its interrupts are set up"
         } else {
-            "which are not there"
+            "which is not there"
         };
         ratelimited!(dev_err!(
             dev.pdev,
-            "the device told {len} bytes at {offset:#x} of BAR {bar}, {reason}\n"
+            "the device told {what} at {offset:#x} of BAR {bar}, {reason}\n"
         ));
         EIO
     })?;

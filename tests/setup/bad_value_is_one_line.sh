@@ -16,7 +16,12 @@ expect_one_line 'KDIR is for building the module alone' make run KDIR=/
 expect_one_line 'T is for selecting tests' make run T=field.A6
 expect_one_line "no test's name starts with 'nosuch'; the suites are lint\. .*field\." make test T=nosuch
 expect_one_line "no test's name starts with 'fieldA6'" make test T=fieldA6
-expect_one_line "no test's name starts with 'mutation\.'" make test T=mutation.
+expect_one_line 'mutation\. is a suite of make test-full: make test-full T=mutation\.ah' make test T=mutation.ah
+expect_one_line "no test's name starts with 'mutation\.'" make test-debug T=mutation.
+expect_one_line 'make test takes no SOAK: see make help' make test SOAK=60
+expect_one_line 'make run takes no B' make run B=qp_pair
+expect_one_line 'make deb takes no JSON' make deb JSON=x.json
+expect_one_line 'make install takes no DRIVER' make install DRIVER=c
 expect_one_line "no test's name starts with 'lint\.'" make test-debug T=lint.
 expect_one_line "no test's name starts with 'cpus3\.field'" make test-debug T=cpus3.field
 expect_one_line "SOAK is a number of seconds, not '10m'" make soak SOAK=10m

@@ -136,7 +136,10 @@ fn run_guests(context: &mut Context, known: &Known) {
 
 fn finish(context: &Context) -> Result<bool> {
     if context.report.is_empty() {
-        bail!("no test starts with `{}`", context.args.prefix);
+        bail!(
+            "no test of this run starts with `{}`; make test-full has all of them",
+            context.args.prefix
+        );
     }
     context.report.summarise();
     if let Some(path) = &context.args.json {

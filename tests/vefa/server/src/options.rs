@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The command line.
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use lexopt::{Arg, Parser, ValueExt};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -82,9 +82,9 @@ fn parse_serve(mut parser: Parser) -> Result<Command> {
         };
         match argument {
             Arg::Long("device") => devices.push(Given::default()),
-            Arg::Long("socket") => device.socket = Some(parser.value()?.into()),
-            Arg::Long("control") => device.control = Some(parser.value()?.into()),
-            Arg::Long("config") => device.config = Some(parser.value()?.into()),
+            Arg::Long("socket") => once(&mut device.socket, "--socket", &mut parser)?,
+            Arg::Long("control") => once(&mut device.control, "--control", &mut parser)?,
+            Arg::Long("config") => once(&mut device.config, "--config", &mut parser)?,
             Arg::Long("set") => device.set.push(parser.value()?.string()?),
             Arg::Long("help") | Arg::Short('h') => return Ok(Command::Help),
             Arg::Long("version") | Arg::Short('V') => return Ok(Command::Version),
@@ -93,6 +93,16 @@ fn parse_serve(mut parser: Parser) -> Result<Command> {
     }
     let devices = devices.into_iter().map(Given::complete);
     Ok(Command::Serve(devices.collect::<Result<_>>()?))
+}
+
+/// Takes the path that follows `option`, which may be given once: nobody means the first to be lost.
+fn once(path: &mut Option<PathBuf>, option: &str, parser: &mut Parser) -> Result<()> {
+    ensure!(
+        path.is_none(),
+        "{option} is given twice (options of a further device follow --device)"
+    );
+    *path = Some(parser.value()?.into());
+    Ok(())
 }
 
 /// What has been given of a device so far.
@@ -120,7 +130,7 @@ fn parse_control(mut parser: Parser) -> Result<Command> {
     let mut arguments = Vec::new();
     while let Some(argument) = parser.next()? {
         match argument {
-            Arg::Long("control") => control = Some(parser.value()?.into()),
+            Arg::Long("control") => once(&mut control, "--control", &mut parser)?,
             Arg::Long("json") => json = true,
             Arg::Long("help") | Arg::Short('h') => return Ok(Command::Help),
             Arg::Value(value) if op.is_none() => op = Some(value.string()?),
@@ -157,6 +167,19 @@ mod tests {
         let error = parsed("--sockets s").unwrap_err().to_string();
         assert!(error.contains("--sockets"), "{error}");
         assert!(parsed("--socket s --control c extra").is_err());
+    }
+
+    #[test]
+    fn a_path_is_given_once() {
+        for line in [
+            "--socket s --control c --socket t",
+            "--socket s --control c --control c",
+            "--config a --config b --socket s --control c",
+            "ctl --control a --control b counters",
+        ] {
+            let error = parsed(line).unwrap_err().to_string();
+            assert!(error.contains("is given twice"), "{error}");
+        }
     }
 
     #[test]
