@@ -235,8 +235,7 @@ pub(crate) trait Returnable: Object + Into<Refused> {
     #[inline(always)] // An object is large, and need not be moved for this.
     fn accept(self, dev: &Device<'_>) -> Result<Self> {
         let name = self.name();
-        let is_it = |refused: &Refused| refused.object().is_some_and(|old| old.name().is(&name));
-        match dev.quarantine.take(is_it) {
+        match take_namesake(dev, &name) {
             None => Ok(self),
             Some(old) => {
                 end_both(dev, &name, old, self.into());
@@ -272,6 +271,12 @@ pub(crate) trait Returnable: Object + Into<Refused> {
 }
 
 impl<T: Object + Into<Refused>> Returnable for T {}
+
+/// Takes what has a name out of the quarantine, if it is there.
+fn take_namesake(dev: &Device<'_>, name: &Name) -> Option<Refused> {
+    dev.quarantine
+        .take(|refused| refused.object().is_some_and(|old| old.name().is(name)))
+}
 
 /// Ends an old object and a new one to which the device gave the same number.
 fn end_both(dev: &Device<'_>, name: &Name, old: Refused, new: Refused) {
