@@ -273,17 +273,19 @@ impl AdminQueue {
             assert!(size_of::<C::Response>() <= size_of::<AdminAcqEntry>());
         }
         let call = Call {
-            name: C::NAME,
-            opcode: C::OPCODE,
-            killable: C::KILLABLE,
-            optional: C::OPTIONAL,
+            kind: const {
+                &Kind {
+                    name: C::NAME,
+                    opcode: C::OPCODE,
+                    killable: C::KILLABLE,
+                    optional: C::OPTIONAL,
+                }
+            },
             answers: command.answers(),
             parameters: command,
         };
-        let request = command.request();
-        let entry = self
-            .transact(&call, request.as_bytes(), buffer)
-            .inspect_err(|_| self.stats.cmds_err.inc())?;
+        let completed = self.transact(&call, command.request().as_bytes(), buffer);
+        let entry = completed.as_ref().map_err(|error| *error)?;
         let (response, _) = C::Response::read_from_prefix(entry.as_bytes()).map_err(|_| EINVAL)?;
         Ok(C::reply(response))
     }
@@ -295,20 +297,30 @@ impl AdminQueue {
         payload: &[u8],
         buffer: Option<ControlBuffer>,
     ) -> Result<AdminAcqEntry> {
+        self.try_transact(call, payload, buffer)
+            .inspect_err(|_| self.stats.cmds_err.inc())
+    }
+
+    fn try_transact(
+        &self,
+        call: &Call<'_>,
+        payload: &[u8],
+        buffer: Option<ControlBuffer>,
+    ) -> Result<AdminAcqEntry> {
         might_sleep();
-        let credit = self.credit(call.killable);
+        let credit = self.credit(call.kind.killable);
         let issued = match &credit {
-            Ok(_held) => self.submit(call.opcode, payload, buffer),
+            Ok(_held) => self.submit(call.kind.opcode, payload, buffer),
             Err(error) => Err(*error),
         }
         .inspect_err(|&error| self.log_not_sent(call, error))?;
         let start = Instant::now();
         let entry = self.wait(call, issued, start).inspect_err(|_| {
-            trace::efa_admin_timeout(&self.dev, issued.id, call.opcode, start);
+            trace::efa_admin_timeout(&self.dev, issued.id, call.kind.opcode, start);
         })?;
 
         let status = entry.acq_common_descriptor.status;
-        trace::efa_admin_complete(&self.dev, issued.id, call.opcode, status, start);
+        trace::efa_admin_complete(&self.dev, issued.id, call.kind.opcode, status, start);
         if !call.answers.contains(&status) {
             status_to_result(status).inspect_err(|_| self.log_status(call, issued, status))?;
         }
@@ -336,7 +348,7 @@ impl AdminQueue {
     }
 
     fn log_status(&self, call: &Call<'_>, issued: Issued, status: u8) {
-        if call.optional {
+        if call.kind.optional {
             return;
         }
         let (name, id) = (status_name(status), issued.id);
@@ -543,16 +555,21 @@ impl AdminQueue {
 
 /// A command without its type; in messages, its name and parameters.
 struct Call<'a> {
-    name: &'static str,
-    opcode: u8,
-    killable: bool,
-    optional: bool,
+    kind: &'static Kind,
     answers: &'static [u8],
     parameters: &'a dyn fmt::Display,
 }
 
+/// What all commands of a type have in common: see [`AdminCommand`].
+struct Kind {
+    name: &'static str,
+    opcode: u8,
+    killable: bool,
+    optional: bool,
+}
+
 impl fmt::Display for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_fmt(fmt!("{}({})", self.name, self.parameters))
+        f.write_fmt(fmt!("{}({})", self.kind.name, self.parameters))
     }
 }
