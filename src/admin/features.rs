@@ -257,6 +257,7 @@ impl Supported {
         1u64.checked_shl(id.into()).unwrap_or(0) & self.0 != 0
     }
 
+    #[inline(never)]
     fn ask(self, queue: &AdminQueue, get: &GetFeature) -> Result<Option<AnyDesc>> {
         if !self.has(get.id) {
             return Ok(None);
@@ -276,6 +277,7 @@ impl Supported {
     }
 }
 
+#[cold]
 fn lacks(dev: &Device, feature: &str) -> Error {
     dev_err!(dev, "the device lacks feature {feature}\n");
     EOPNOTSUPP

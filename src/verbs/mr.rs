@@ -226,6 +226,7 @@ fn check_request(
 }
 
 /// Says why a registration failed: it is its process's concern.
+#[cold]
 fn log(dev: &Device<'_>, pd: &Pd, request: &MrRequest<'_>, reason: fmt::Arguments<'_>) {
     ratelimited!(dev_info!(
         dev.pdev,

@@ -305,6 +305,7 @@ fn end_both(dev: &Device<'_>, name: &Name, old: Refused, new: Refused) {
     }
 }
 
+#[inline(never)]
 fn end_or_quarantine(dev: &Device<'_>, object: Refused) {
     if try_end_first(dev, &object) != Attempt::Done {
         quarantine(dev, object);
