@@ -297,8 +297,9 @@ impl AdminQueue {
         payload: &[u8],
         buffer: Option<ControlBuffer>,
     ) -> Result<AdminAcqEntry> {
-        self.try_transact(call, payload, buffer)
-            .inspect_err(|_| self.stats.cmds_err.inc())
+        let completed = self.try_transact(call, payload, buffer);
+        self.stats.cmds_err.inc_on_error(&completed);
+        completed
     }
 
     fn try_transact(

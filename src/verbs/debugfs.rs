@@ -61,13 +61,7 @@ impl File<Efa> for AhTable {
         if place.header.is_first() {
             line(
                 out,
-                fmt!(
-                    "{:>5}  {:<39}  {:>5}  {:>10}  state",
-                    "pd",
-                    "gid",
-                    "ah",
-                    "users"
-                ),
+                fmt!("   pd  gid                                         ah       users  state"),
             );
             return true;
         }

@@ -195,9 +195,9 @@ impl QueuePairs for Efa {
     type Qp = Qp;
 
     fn create_qp(dev: &Device<'_>, new: &mut NewQp<'_, Self>) -> Result<(u32, Qp)> {
-        create::create(dev, new)
-            .map(|qp| (qp.number.into(), qp))
-            .inspect_err(|_| dev.stats.create_qp_err.inc())
+        let qp = create::create(dev, new);
+        dev.stats.create_qp_err.inc_on_error(&qp);
+        qp.map(|qp| (qp.number.into(), qp))
     }
 
     fn modify_qp(dev: &Device<'_>, qp: &Qp, change: &QpChange, udata: &Udata<'_>) -> Result {
