@@ -266,7 +266,10 @@ impl Supported {
     }
 
     fn get_optional<F: Feature>(self, queue: &AdminQueue) -> Result<Option<F::Desc>> {
-        self.ask(queue, &F::GET)?.as_ref().map(desc::<F>).transpose()
+        self.ask(queue, &F::GET)?
+            .as_ref()
+            .map(desc::<F>)
+            .transpose()
     }
 
     fn get<F: Feature>(self, dev: &Device, queue: &AdminQueue) -> Result<F::Desc> {
