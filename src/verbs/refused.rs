@@ -279,6 +279,7 @@ fn take_namesake(dev: &Device<'_>, name: &Name) -> Option<Refused> {
 }
 
 /// Ends an old object and a new one to which the device gave the same number.
+#[cold]
 fn end_both(dev: &Device<'_>, name: &Name, old: Refused, new: Refused) {
     ratelimited!(dev_err!(
         dev.pdev,
@@ -322,6 +323,7 @@ fn error_of_request(error: Error) -> Error {
     }
 }
 
+#[cold]
 fn quarantine(dev: &Device<'_>, object: Refused) {
     dev.quarantine.insert(object);
     dev.retries.begin();
