@@ -64,6 +64,7 @@ pub(crate) enum Refused {
 
 impl Refused {
     /// The object; `None` for memory alone, which only a reset can end.
+    #[cold]
     fn object(&self) -> Option<&dyn Object> {
         match self {
             Self::Cq(cq) => Some(cq),
