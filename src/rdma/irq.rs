@@ -8,7 +8,13 @@
 //! dropped or when the driver is unbound, whichever comes first. So leaking one is harmless.
 //! Threaded handlers and other kinds of interrupts than MSI-X are not covered.
 
-use crate::bindings;
+use crate::{
+    bindings,
+    pci::{
+        Taken,
+        What, //
+    }, //
+};
 use kernel::{
     device::{
         self,
@@ -20,30 +26,13 @@ use kernel::{
     pci,
     prelude::*,
     str::CString,
-    sync::{
-        aref::ARef,
-        Arc, //
-    }, //
+    sync::Arc, //
 };
 
 /// The MSI-X vectors of a PCI device.
 pub struct Vectors {
-    allocation: Devres<Allocation>,
+    allocation: Devres<Taken>,
     len: u32,
-}
-
-/// # Invariants
-///
-/// MSI-X vectors are allocated for the device.
-struct Allocation(ARef<pci::Device>);
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        // SAFETY: The device is valid, and by the type invariant its vectors are allocated. Each
-        // `Registration` holds the `Vectors` this belongs to, and devres releases in reverse
-        // order, so no handler is left on any of them.
-        unsafe { bindings::pci_free_irq_vectors(crate::pci::as_raw(&self.0)) };
-    }
 }
 
 impl Vectors {
@@ -61,7 +50,10 @@ impl Vectors {
         let len = unsafe { bindings::pci_alloc_irq_vectors(raw, 1, max, bindings::PCI_IRQ_MSIX) };
         to_result(len)?;
         // INVARIANT: The vectors were allocated just now.
-        let allocation = Allocation(pdev.into());
+        let allocation = Taken {
+            pdev: pdev.into(),
+            what: What::Vectors,
+        };
         Ok(Arc::new(
             Self {
                 allocation: Devres::new(pdev.as_ref(), allocation)?,
@@ -84,7 +76,7 @@ impl Vectors {
     fn irq(&self, dev: &device::Device<Bound>, index: u32) -> Result<u32> {
         let allocation = self.allocation.access(dev)?;
         // SAFETY: The device is valid; the function checks the index.
-        let irq = unsafe { bindings::pci_irq_vector(crate::pci::as_raw(&allocation.0), index) };
+        let irq = unsafe { bindings::pci_irq_vector(crate::pci::as_raw(&allocation.pdev), index) };
         to_result(irq)?;
         Ok(irq.try_into()?)
     }
