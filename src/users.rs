@@ -96,6 +96,7 @@ impl Use {
 }
 
 impl Drop for Use {
+    #[inline(never)]
     fn drop(&mut self) {
         self.end_linger();
         // The device let go of the user before; whoever sees the count must see that too.

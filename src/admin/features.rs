@@ -68,6 +68,16 @@ fn desc<F: Feature>(any: &AnyDesc) -> Result<F::Desc> {
     }
 }
 
+fn read<F: Feature>(queue: &AdminQueue) -> Result<F::Desc> {
+    desc::<F>(&read_any(queue, &F::GET)?)
+}
+
+/// The part of [`read`] that is the same for each feature.
+#[inline(never)]
+fn read_any(queue: &AdminQueue, get: &GetFeature) -> Result<AnyDesc> {
+    queue.exec(get)
+}
+
 /// Reads a feature; replies its description.
 struct GetFeature {
     /// Its number on the wire.
@@ -190,7 +200,7 @@ impl Features {
     /// * What a command fails with.
     pub(crate) fn read(dev: &Device, queue: &AdminQueue) -> Result<Self> {
         // Only this one may be asked for before it is known what the device has.
-        let device = desc::<DeviceAttr>(&queue.exec(&DeviceAttr::GET)?)?;
+        let device = read::<DeviceAttr>(queue)?;
         check_device(dev, &device)?;
         let supported = Supported(device.supported_features);
 
@@ -257,26 +267,18 @@ impl Supported {
         1u64.checked_shl(id.into()).unwrap_or(0) & self.0 != 0
     }
 
-    #[inline(never)]
-    fn ask(self, queue: &AdminQueue, get: &GetFeature) -> Result<Option<AnyDesc>> {
-        if !self.has(get.id) {
+    fn get_optional<F: Feature>(self, queue: &AdminQueue) -> Result<Option<F::Desc>> {
+        if !self.has(F::GET.id) {
             return Ok(None);
         }
-        queue.exec(get).map(Some)
-    }
-
-    fn get_optional<F: Feature>(self, queue: &AdminQueue) -> Result<Option<F::Desc>> {
-        self.ask(queue, &F::GET)?
-            .as_ref()
-            .map(desc::<F>)
-            .transpose()
+        read::<F>(queue).map(Some)
     }
 
     fn get<F: Feature>(self, dev: &Device, queue: &AdminQueue) -> Result<F::Desc> {
-        let any = self
-            .ask(queue, &F::GET)?
-            .ok_or_else(|| lacks(dev, F::GET.name))?;
-        desc::<F>(&any)
+        if !self.has(F::GET.id) {
+            return Err(lacks(dev, F::GET.name));
+        }
+        read::<F>(queue)
     }
 }
 
