@@ -13,8 +13,10 @@ pub(crate) mod features;
 pub(crate) mod stats;
 
 mod aenq;
+mod call;
 mod completions;
 mod crc;
+mod interrupts;
 mod mmio;
 mod queue;
 mod reset;

@@ -58,6 +58,7 @@ impl<T> Stack<T> {
         self.0 = Some(node);
     }
 
+    #[inline(never)]
     fn pop(&mut self) -> Option<KBox<Node<T>>> {
         let mut node = self.0.take()?;
         self.0 = node.next.take();

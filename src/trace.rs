@@ -88,6 +88,7 @@ rdma::tracepoints! {
         pd: u16,
         gid: &Gid,
         ah: u16,
+        users: i32,
         start: Option<Instant<Monotonic>>,
     );
 

@@ -64,6 +64,7 @@ impl Users {
 pub(crate) struct Use(Arc<Counts>);
 
 impl Drop for Use {
+    #[inline(never)]
     fn drop(&mut self) {
         // The device let go of the user before; whoever sees the count must see that too.
         self.0.all.fetch_sub(1, Release);
@@ -113,6 +114,7 @@ impl LingeringUse {
 }
 
 impl Drop for LingeringUse {
+    #[inline(never)]
     fn drop(&mut self) {
         self.end_linger();
     }

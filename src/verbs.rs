@@ -45,7 +45,7 @@ use rdma::{
         PortImmutable, //
     },
     cq::NewCq,
-    debugfs::AnyFile,
+    debugfs::File,
     provider::{
         CompletionQueues,
         Operations,
@@ -80,7 +80,7 @@ impl Provider for Efa {
     // hold; nor does user space need it to be made.
     const ROBUST_UDATA: bool = false;
     const DEVICE_COUNTERS: &'static [CounterDesc] = &stats::DEVICE_COUNTERS;
-    const DEBUG_FILES: &'static [AnyFile<Self>] = debugfs::FILES;
+    const DEBUG_FILES: &'static [File<Self>] = debugfs::FILES;
 
     fn query_device(dev: &Device<'_>, udata: Option<&Udata<'_>>) -> Result<DeviceAttr> {
         attributes::query(dev, udata)

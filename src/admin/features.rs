@@ -11,7 +11,6 @@ use super::{
     queue::AdminQueue, //
 };
 use crate::hw::admin::*;
-use core::marker::PhantomData;
 use kernel::{
     device::{
         Bound,
@@ -31,10 +30,8 @@ const VERSION: [u8; 3] = [0, 2, 0];
 
 /// A feature that can be read.
 trait Feature {
-    /// Its number on the wire.
-    const ID: u8;
-    /// Its name in messages.
-    const NAME: &'static str;
+    /// The command for it.
+    const GET: GetFeature;
     /// Its description on the wire.
     type Desc: FromBytes;
 }
@@ -44,8 +41,7 @@ macro_rules! features {
         enum $name {}
 
         impl Feature for $name {
-            const ID: u8 = $id;
-            const NAME: &'static str = $text;
+            const GET: GetFeature = GetFeature { id: $id, name: $text };
             type Desc = $desc;
         }
     )+};
@@ -61,34 +57,57 @@ features! {
     EventQueueAttr = ADMIN_EVENT_QUEUE_ATTR, "EVENT_QUEUE_ATTR", AdminEventQueueAttrDesc;
 }
 
-/// Reads a feature.
-struct GetFeature<F>(PhantomData<F>);
+/// The description of a feature, whichever.
+type AnyDesc = [u32; 14];
 
-impl<F: Feature> fmt::Display for GetFeature<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(F::NAME)
+/// Takes a description for that of the feature `F`.
+fn desc<F: Feature>(any: &AnyDesc) -> Result<F::Desc> {
+    match F::Desc::read_from_prefix(any.as_bytes()) {
+        Ok((desc, _)) => Ok(desc),
+        Err(_) => Err(EINVAL),
     }
 }
 
-impl<F: Feature> AdminCommand for GetFeature<F> {
+fn read<F: Feature>(queue: &AdminQueue) -> Result<F::Desc> {
+    desc::<F>(&read_any(queue, &F::GET)?)
+}
+
+/// The part of [`read`] that is the same for each feature.
+#[inline(never)]
+fn read_any(queue: &AdminQueue, get: &GetFeature) -> Result<AnyDesc> {
+    queue.exec(get)
+}
+
+/// Reads a feature; replies its description.
+struct GetFeature {
+    /// Its number on the wire.
+    id: u8,
+    /// Its name in messages.
+    name: &'static str,
+}
+
+impl fmt::Display for GetFeature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl AdminCommand for GetFeature {
     const OPCODE: u8 = ADMIN_GET_FEATURE;
     const NAME: &'static str = "GET_FEATURE";
     const KILLABLE: bool = true;
     type Request = AdminGetFeatureCmd;
     type Response = AdminGetFeatureResp;
-    type Reply = Result<F::Desc>;
+    type Reply = AnyDesc;
 
     fn request(&self) -> Self::Request {
         let mut request = AdminGetFeatureCmd::new_zeroed();
-        request.feature_common.feature_id = F::ID;
+        request.feature_common.feature_id = self.id;
         request
     }
 
     fn reply(response: Self::Response) -> Self::Reply {
-        match F::Desc::read_from_prefix(response.u.as_bytes()) {
-            Ok((desc, _)) => Ok(desc),
-            Err(_) => Err(EINVAL),
-        }
+        response.u
     }
 }
 
@@ -181,7 +200,7 @@ impl Features {
     /// * What a command fails with.
     pub(crate) fn read(dev: &Device, queue: &AdminQueue) -> Result<Self> {
         // Only this one may be asked for before it is known what the device has.
-        let device = queue.exec(&GetFeature::<DeviceAttr>(PhantomData))??;
+        let device = read::<DeviceAttr>(queue)?;
         check_device(dev, &device)?;
         let supported = Supported(device.supported_features);
 
@@ -249,17 +268,24 @@ impl Supported {
     }
 
     fn get_optional<F: Feature>(self, queue: &AdminQueue) -> Result<Option<F::Desc>> {
-        if !self.has(F::ID) {
+        if !self.has(F::GET.id) {
             return Ok(None);
         }
-        queue.exec(&GetFeature::<F>(PhantomData))?.map(Some)
+        read::<F>(queue).map(Some)
     }
 
     fn get<F: Feature>(self, dev: &Device, queue: &AdminQueue) -> Result<F::Desc> {
-        self.get_optional::<F>(queue)?
-            .ok_or(EOPNOTSUPP)
-            .inspect_err(|_| dev_err!(dev, "the device lacks feature {}\n", F::NAME))
+        if !self.has(F::GET.id) {
+            return Err(lacks(dev, F::GET.name));
+        }
+        read::<F>(queue)
     }
+}
+
+#[cold]
+fn lacks(dev: &Device, feature: &str) -> Error {
+    dev_err!(dev, "the device lacks feature {feature}\n");
+    EOPNOTSUPP
 }
 
 /// Refuses what no device can mean.
@@ -332,16 +358,16 @@ mod tests {
         for (to, from) in response.u.as_mut_bytes().iter_mut().zip(1_u8..) {
             *to = from;
         }
-        let network = GetFeature::<NetworkAttr>::reply(response)?;
+        let network = desc::<NetworkAttr>(&response.u)?;
         assert_eq!(
             network.addr,
             [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
         );
         assert_eq!(network.mtu, 0x1413_1211);
-        let hints = GetFeature::<HwHints>::reply(response)?;
+        let hints = desc::<HwHints>(&response.u)?;
         assert_eq!(hints.mmio_read_timeout, 0x0201);
         assert_eq!(hints.admin_completion_timeout, 0x0605);
-        let device = GetFeature::<DeviceAttr>::reply(response)?;
+        let device = desc::<DeviceAttr>(&response.u)?;
         assert_eq!(device.supported_features, 0x0807_0605_0403_0201);
         assert_eq!(device.db_bar, 0x1e1d);
         assert_eq!(device.guid, 0x302f_2e2d_2c2b_2a29);
@@ -350,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_feature_request_names_the_feature_only() {
-        let request = GetFeature::<QueueAttr2>(PhantomData).request();
+        let request = QueueAttr2::GET.request();
         for (at, byte) in request.as_bytes().iter().enumerate() {
             assert_eq!(*byte, if at == 13 { 9 } else { 0 });
         }

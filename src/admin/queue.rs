@@ -11,15 +11,13 @@
 //!
 //! Completions are announced by the management interrupt. Waiting for one is cut into slices, and
 //! after each the waiter looks at the ring itself. Where it finds the completion, the interrupt is
-//! late, since the host is busy, or lost. The waiter gives it some time to come after all: only one
-//! that is lost says something of the device or the machine. Where the last one was lost, too, and
-//! none has come since, it is not waited for.
+//! late or lost, which [`Interrupts`] tells apart.
 //!
 //! Recovery (a device reset that opens the queue again) is not implemented yet.
 
 use super::{
+    call::Call,
     commands::{
-        status_name,
         status_to_result,
         AdminCommand, //
     },
@@ -29,6 +27,7 @@ use super::{
         Event, //
     },
     control_buffer::ControlBuffer,
+    interrupts::Interrupts,
     mmio::Registers,
     reset::ApiVersion,
     slots::{
@@ -55,7 +54,6 @@ use kernel::{
         Device, //
     },
     dma::Coherent,
-    fmt,
     io::{
         io_project,
         io_read,
@@ -78,8 +76,6 @@ use kernel::{
     },
     task::might_sleep,
     time::{
-        delay::fsleep,
-        Delta,
         Instant,
         Monotonic,
         Msecs, //
@@ -104,12 +100,6 @@ use zerocopy::FromZeros;
 /// How long a waiter trusts the interrupt before it looks at the ring, in milliseconds.
 const SLICE_MS: Msecs = 100;
 
-/// How long an interrupt is waited for whose completion is there.
-const GRACE: Delta = Delta::from_millis(900);
-
-/// The pause between two looks whether it came.
-const GRACE_STEP: Delta = Delta::from_millis(10);
-
 /// The admin queue of one device.
 #[pin_data]
 pub(crate) struct AdminQueue {
@@ -118,10 +108,7 @@ pub(crate) struct AdminQueue {
     stats: Arc<Stats>,
     created: Instant<Monotonic>,
     timeout_ms: Atomic<u32>,
-    /// Interrupts so far that were for completions.
-    interrupts: Atomic<u64>,
-    /// How many of them there had been when one was lost.
-    lost_after: Atomic<u64>,
+    interrupts: Interrupts,
     /// Commands that were refused since the queue is closed.
     refused_closed: Atomic<u64>,
     /// One share for each slot.
@@ -201,8 +188,7 @@ impl AdminQueue {
                 stats,
                 created: Instant::now(),
                 timeout_ms: Atomic::new(timeout_ms),
-                interrupts: Atomic::new(0),
-                lost_after: Atomic::new(u64::MAX),
+                interrupts: Interrupts::new(),
                 refused_closed: Atomic::new(0),
                 credits <- Semaphore::new(DEPTH),
                 wake <- pin_init::pin_init_array_from_fn(|_| Completion::new()),
@@ -272,18 +258,9 @@ impl AdminQueue {
             assert!(size_of::<C::Request>() <= MAX_PAYLOAD);
             assert!(size_of::<C::Response>() <= size_of::<AdminAcqEntry>());
         }
-        let call = Call {
-            name: C::NAME,
-            opcode: C::OPCODE,
-            killable: C::KILLABLE,
-            optional: C::OPTIONAL,
-            answers: command.answers(),
-            parameters: command,
-        };
-        let request = command.request();
-        let entry = self
-            .transact(&call, request.as_bytes(), buffer)
-            .inspect_err(|_| self.stats.cmds_err.inc())?;
+        let call = Call::new(command);
+        let completed = self.transact(&call, command.request().as_bytes(), buffer);
+        let entry = completed.as_ref().map_err(|error| *error)?;
         let (response, _) = C::Response::read_from_prefix(entry.as_bytes()).map_err(|_| EINVAL)?;
         Ok(C::reply(response))
     }
@@ -295,55 +272,44 @@ impl AdminQueue {
         payload: &[u8],
         buffer: Option<ControlBuffer>,
     ) -> Result<AdminAcqEntry> {
+        let completed = self.try_transact(call, payload, buffer);
+        self.stats.cmds_err.inc_on_error(&completed);
+        completed
+    }
+
+    fn try_transact(
+        &self,
+        call: &Call<'_>,
+        payload: &[u8],
+        buffer: Option<ControlBuffer>,
+    ) -> Result<AdminAcqEntry> {
         might_sleep();
-        let credit = self.credit(call.killable);
+        let credit = self.credit(call.kind.killable);
         let issued = match &credit {
-            Ok(_held) => self.submit(call.opcode, payload, buffer),
+            Ok(_held) => self.submit(call.kind.opcode, payload, buffer),
             Err(error) => Err(*error),
         }
         .inspect_err(|&error| self.log_not_sent(call, error))?;
         let start = Instant::now();
         let entry = self.wait(call, issued, start).inspect_err(|_| {
-            trace::efa_admin_timeout(&self.dev, issued.id, call.opcode, start);
+            trace::efa_admin_timeout(&self.dev, issued.id, call.kind.opcode, start);
         })?;
 
         let status = entry.acq_common_descriptor.status;
-        trace::efa_admin_complete(&self.dev, issued.id, call.opcode, status, start);
+        trace::efa_admin_complete(&self.dev, issued.id, call.kind.opcode, status, start);
         if !call.answers.contains(&status) {
-            status_to_result(status).inspect_err(|_| self.log_status(call, issued, status))?;
+            status_to_result(status)
+                .inspect_err(|_| call.log_status(&self.dev, issued.id, status))?;
         }
         Ok(entry)
     }
 
     fn log_not_sent(&self, call: &Call<'_>, error: Error) {
-        let dev = &self.dev;
-        match error {
-            // Whatever polls the device would say it for ever.
-            ENODEV if self.refused_closed.fetch_add(1, Relaxed) != 0 => {}
-            ENODEV => dev_err!(
-                dev,
-                "{call} was not sent: the admin queue is closed (not said again)\n"
-            ),
-            EINTR => rdma::ratelimited!(dev_info!(
-                dev,
-                "{call} was not sent: the process was killed\n"
-            )),
-            _ => rdma::ratelimited!(dev_err!(
-                dev,
-                "{call} was not sent: the device takes no commands\n"
-            )),
+        // Whatever polls the device would say it for ever.
+        let is_said = error == ENODEV && self.refused_closed.fetch_add(1, Relaxed) != 0;
+        if !is_said {
+            call.log_not_sent(&self.dev, error);
         }
-    }
-
-    fn log_status(&self, call: &Call<'_>, issued: Issued, status: u8) {
-        if call.optional {
-            return;
-        }
-        let (name, id) = (status_name(status), issued.id);
-        rdma::ratelimited!(dev_err!(
-            self.dev,
-            "{call} failed: status {status} ({name}), command id {id:#x}\n"
-        ));
     }
 
     /// Whether commands are accepted.
@@ -400,7 +366,7 @@ impl AdminQueue {
         let wake = self.wake.get(issued.slot).ok_or(EINVAL)?;
         loop {
             let woken = wake.wait_timeout(SLICE_MS);
-            let interrupts = self.interrupts.load(Relaxed);
+            let interrupts = self.interrupts.count();
             if let Some(entry) = self.collect(issued.slot) {
                 return Ok(entry);
             }
@@ -425,13 +391,7 @@ impl AdminQueue {
     /// Finds out whether the interrupt of a completion that is there comes after all. There were
     /// `before` of them when it was found.
     fn await_interrupt(&self, call: &Call<'_>, issued: Issued, before: u64) {
-        let start = Instant::<Monotonic>::now();
-        if self.lost_after.load(Relaxed) != before {
-            while self.interrupts.load(Relaxed) == before && start.elapsed() < GRACE {
-                fsleep(GRACE_STEP);
-            }
-        }
-        if self.interrupts.load(Relaxed) != before {
+        if self.interrupts.wait_after(before) {
             self.stats.late_interrupts.inc();
             return;
         }
@@ -439,7 +399,7 @@ impl AdminQueue {
         if !self.is_open() {
             return;
         }
-        self.lost_after.store(before, Relaxed);
+        self.interrupts.lost_after(before);
         self.stats.lost_interrupts.inc();
         rdma::ratelimited!(dev_warn!(
             self.dev,
@@ -451,7 +411,7 @@ impl AdminQueue {
 
     /// An interrupt came that was for completions.
     pub(crate) fn interrupt_seen(&self) {
-        self.interrupts.fetch_add(1, Relaxed);
+        self.interrupts.came();
     }
 
     /// Takes the completion of a slot, if there is one, and frees what the command pointed to.
@@ -537,21 +497,5 @@ impl AdminQueue {
             }
         });
         completions.count() != first
-    }
-}
-
-/// A command without its type; in messages, its name and parameters.
-struct Call<'a> {
-    name: &'static str,
-    opcode: u8,
-    killable: bool,
-    optional: bool,
-    answers: &'static [u8],
-    parameters: &'a dyn fmt::Display,
-}
-
-impl fmt::Display for Call<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_fmt(fmt!("{}({})", self.name, self.parameters))
     }
 }

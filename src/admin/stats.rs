@@ -2,9 +2,12 @@
 
 //! Counters of the admin layer.
 
-use kernel::sync::atomic::{
-    Atomic,
-    Relaxed, //
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
 };
 
 /// A counter that any context may increment.
@@ -19,6 +22,13 @@ impl Counter {
     /// Counts one more.
     pub(crate) fn inc(&self) {
         self.0.fetch_add(1, Relaxed);
+    }
+
+    /// Counts one more if there is an error.
+    pub(crate) fn inc_on_error<T>(&self, result: &Result<T>) {
+        if result.is_err() {
+            self.inc();
+        }
     }
 
     /// The count.

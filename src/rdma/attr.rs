@@ -24,13 +24,11 @@ impl Gid {
 impl fmt::Display for Gid {
     /// Eight groups of four digits, none left out, as sysfs shows GIDs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut separator = "";
-        for pair in self.0.chunks_exact(2) {
-            f.write_str(separator)?;
-            for byte in pair {
-                write!(f, "{byte:02x}")?;
+        for (place, byte) in self.0.iter().enumerate() {
+            if place != 0 && place % 2 == 0 {
+                f.write_str(":")?;
             }
-            separator = ":";
+            write!(f, "{byte:02x}")?;
         }
         Ok(())
     }

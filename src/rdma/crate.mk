@@ -9,6 +9,10 @@ rdma-shims += layout
 endif
 rdma-objects := src/rdma/rdma.o $(patsubst %,src/shims/%.o,$(rdma-shims))
 
+# Nothing outside of the module calls its functions. A crate of a kernel is a library to rustc, which
+# keeps each method of a trait for callers elsewhere, also where all callers have it inlined.
+rustflags-y += $(call rustc-option,-Zcross-crate-inline-threshold=always)
+
 RUSTFLAGS_src/rdma/rdma.o += --emit=metadata=$(obj)/src/rdma/librdma.rmeta
 $(obj)/src/rdma/rdma.o: $(obj)/src/rdma/bindings_generated.rs
 

@@ -20,59 +20,29 @@ mod seq;
 #[cfg(CONFIG_DEBUG_FS)]
 pub(crate) use self::dir::{DeviceDir, DriverDir};
 
-#[cfg(CONFIG_DEBUG_FS)]
-use crate::bindings;
-use crate::provider::Provider;
+use crate::{provider::Provider, rhashtable::Cursor};
 use kernel::{fmt, prelude::*};
 use pin_init::Zeroable;
 
 /// A file in the directory of each device of the provider `P`.
-pub trait File<P: Provider> {
+pub struct File<P: Provider> {
     /// Its name.
-    const NAME: &'static CStr;
-
-    /// A place in the text: all zeroes at the start. It is never dropped.
-    type Place: Copy + Zeroable;
-
-    /// Writes the piece at `place`, and moves `place` behind it.
+    pub name: &'static CStr,
+    /// Writes the piece at a place, and moves the place's cursor behind it.
     ///
     /// Returns false, and writes nothing, at the end. A piece that did not fit into the reader's
     /// buffer is written again from the same place. It is kept whole in memory, so it should be
     /// small.
-    fn write(dev: &P::Data<'_>, place: &mut Self::Place, out: &mut dyn fmt::Write) -> bool;
+    pub write: fn(&P::Data<'_>, &mut Place, &mut dyn fmt::Write) -> bool,
 }
 
-/// The place in a file that is made in one piece.
+/// A place in the text of a file: all zeroes at the start.
 #[derive(Clone, Copy, Zeroable)]
-pub struct Once(u8);
-
-impl Once {
-    /// Whether the piece is still to be written. It is not any more afterwards.
-    pub fn is_first(&mut self) -> bool {
-        core::mem::replace(&mut self.0, 1) == 0
-    }
-}
-
-/// A [`File`] without its type.
-pub struct AnyFile<P: Provider> {
-    #[cfg(CONFIG_DEBUG_FS)]
-    name: &'static CStr,
-    #[cfg(CONFIG_DEBUG_FS)]
-    operations: &'static bindings::file_operations,
-    _provider: core::marker::PhantomData<fn() -> P>,
-}
-
-impl<P: Provider> AnyFile<P> {
-    /// The file `F`.
-    pub const fn of<F: File<P>>() -> Self {
-        Self {
-            #[cfg(CONFIG_DEBUG_FS)]
-            name: F::NAME,
-            #[cfg(CONFIG_DEBUG_FS)]
-            operations: seq::Operations::<P, F>::FILE,
-            _provider: core::marker::PhantomData,
-        }
-    }
+pub struct Place {
+    /// How many pieces are before it.
+    pub pieces: usize,
+    /// Where it is in a table.
+    pub cursor: Cursor,
 }
 
 /// What stands for the directories where the kernel has no debugfs.

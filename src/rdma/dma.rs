@@ -243,14 +243,19 @@ impl<M> Loan<M> {
 impl<M> Drop for Loan<M> {
     fn drop(&mut self) {
         if self.is_lent.load(Acquire) && !self.generation.is_over() {
-            ratelimited!(pr_err!(
-                "memory that a device may still use is lost, so that nobody else gets it\n"
-            ));
+            log_lost();
             return;
         }
         // SAFETY: By the type invariants it was not dropped so far, and `self` ends here.
         unsafe { ManuallyDrop::drop(&mut self.memory) };
     }
+}
+
+#[cold]
+fn log_lost() {
+    ratelimited!(pr_err!(
+        "memory that a device may still use is lost, so that nobody else gets it\n"
+    ));
 }
 
 #[kernel::macros::kunit_tests(rdma_dma)]

@@ -8,7 +8,13 @@
 //! dropped or when the driver is unbound, whichever comes first. So leaking one is harmless.
 //! Threaded handlers and other kinds of interrupts than MSI-X are not covered.
 
-use crate::bindings;
+use crate::{
+    bindings,
+    pci::{
+        Taken,
+        What, //
+    }, //
+};
 use kernel::{
     device::{
         self,
@@ -20,30 +26,13 @@ use kernel::{
     pci,
     prelude::*,
     str::CString,
-    sync::{
-        aref::ARef,
-        Arc, //
-    }, //
+    sync::Arc, //
 };
 
 /// The MSI-X vectors of a PCI device.
 pub struct Vectors {
-    allocation: Devres<Allocation>,
+    allocation: Devres<Taken>,
     len: u32,
-}
-
-/// # Invariants
-///
-/// MSI-X vectors are allocated for the device.
-struct Allocation(ARef<pci::Device>);
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        // SAFETY: The device is valid, and by the type invariant its vectors are allocated. Each
-        // `Registration` holds the `Vectors` this belongs to, and devres releases in reverse
-        // order, so no handler is left on any of them.
-        unsafe { bindings::pci_free_irq_vectors(crate::pci::as_raw(&self.0)) };
-    }
 }
 
 impl Vectors {
@@ -61,7 +50,10 @@ impl Vectors {
         let len = unsafe { bindings::pci_alloc_irq_vectors(raw, 1, max, bindings::PCI_IRQ_MSIX) };
         to_result(len)?;
         // INVARIANT: The vectors were allocated just now.
-        let allocation = Allocation(pdev.into());
+        let allocation = Taken {
+            pdev: pdev.into(),
+            what: What::Vectors,
+        };
         Ok(Arc::new(
             Self {
                 allocation: Devres::new(pdev.as_ref(), allocation)?,
@@ -84,7 +76,7 @@ impl Vectors {
     fn irq(&self, dev: &device::Device<Bound>, index: u32) -> Result<u32> {
         let allocation = self.allocation.access(dev)?;
         // SAFETY: The device is valid; the function checks the index.
-        let irq = unsafe { bindings::pci_irq_vector(crate::pci::as_raw(&allocation.0), index) };
+        let irq = unsafe { bindings::pci_irq_vector(crate::pci::as_raw(&allocation.pdev), index) };
         to_result(irq)?;
         Ok(irq.try_into()?)
     }
@@ -101,14 +93,20 @@ pub trait Handler: Send + Sync + 'static {
 /// Dropping it waits for a handler that runs on another CPU.
 #[pin_data]
 pub struct Registration<T: Handler> {
-    // Dropped first: no handler runs, and nothing reads the name, once it is gone.
-    line: Devres<Line>,
-    name: CString,
+    // Dropped first: the handler does not run any more once it is gone.
+    line: NamedLine,
     handler: T,
-    // Dropped last: the vectors outlive each handler on them.
-    vectors: Arc<Vectors>,
     #[pin]
     _pin: core::marker::PhantomPinned,
+}
+
+/// A requested interrupt, and what it needs.
+struct NamedLine {
+    // Dropped first: no handler runs, and nothing reads the name, once it is gone.
+    _line: Devres<Line>,
+    _name: CString,
+    // Dropped last: the vectors outlive each handler on them.
+    _vectors: Arc<Vectors>,
 }
 
 /// # Invariants
@@ -154,33 +152,25 @@ impl<T: Handler> Registration<T> {
         name: fmt::Arguments<'_>,
         handler: T,
     ) -> Result<Pin<KBox<Self>>> {
-        let name = CString::try_from_fmt(name)?;
-        let irq = vectors.irq(dev, index)?;
         KBox::pin_init(
             try_pin_init!(&this in Self {
-                name,
                 handler,
-                vectors,
                 _pin: core::marker::PhantomPinned,
-                line: {
-                    // SAFETY:
-                    // - `this` is pinned and its `handler` is initialised. It is not freed before
-                    //   `line` is dropped: fields are dropped in the order of the declaration,
-                    //   and memory that is pinned and leaked is never reused. `handler` is
-                    //   `'static`, so it stays usable then, until devres drops the line.
-                    // - The text of `name` is on the heap, does not move, and is dropped, or
-                    //   leaked, with `this`.
-                    let line = unsafe {
-                        Line::request(
-                            irq,
-                            cpu,
-                            Some(Self::callback),
-                            name.as_char_ptr(),
-                            this.as_ptr().cast(),
-                        )
-                    }?;
-                    Devres::new(dev, line)?
-                },
+                // SAFETY: `this` is pinned and its `handler` is initialised. It is not freed before
+                // `line` is dropped: fields are dropped in the order of the declaration, and memory
+                // that is pinned and leaked is never reused. `handler` is `'static`, so it stays
+                // usable then, until devres drops the line.
+                line: unsafe {
+                    NamedLine::request(
+                        dev,
+                        vectors,
+                        index,
+                        cpu,
+                        name,
+                        Some(Self::callback),
+                        this.as_ptr().cast(),
+                    )
+                }?,
             }? Error),
             GFP_KERNEL,
         )
@@ -202,30 +192,46 @@ impl<T: Handler> Registration<T> {
     }
 }
 
-impl Line {
-    /// Requests the interrupt and hints it to a CPU.
+impl NamedLine {
+    /// Requests the interrupt of a vector, hinted to a CPU.
     ///
     /// # Safety
     ///
-    /// `callback` may be called with `cookie`, and `name` read, until the `Line` is dropped.
+    /// `callback` may be called with `cookie` until what is returned is dropped.
     unsafe fn request(
-        irq: u32,
+        dev: &device::Device<Bound>,
+        vectors: Arc<Vectors>,
+        index: u32,
         cpu: u32,
+        name: fmt::Arguments<'_>,
         callback: bindings::irq_handler_t,
-        name: *const c_char,
         cookie: *mut c_void,
     ) -> Result<Self> {
-        // SAFETY: By the safety requirements callback, name and cookie stay valid until
-        // `free_irq`, which the drop of the returned value calls. There is a mask for each of the
-        // CPUs for which the interrupt gets a hint.
+        let name = CString::try_from_fmt(name)?;
+        let irq = vectors.irq(dev, index)?;
+        // SAFETY: By the safety requirements callback and cookie stay valid until `free_irq`, which
+        // the drop of the line calls. So does the text of `name`: it is on the heap, does not move,
+        // and is dropped, or leaked, with the line. There is a mask for each of the CPUs for which
+        // the interrupt gets a hint.
         unsafe {
-            to_result(bindings::request_irq(irq, callback, 0, name, cookie))?;
+            to_result(bindings::request_irq(
+                irq,
+                callback,
+                0,
+                name.as_char_ptr(),
+                cookie,
+            ))?;
             // A hint is not worth a failure.
             if cpu < bindings::rdma_shim_num_cpu_ids() {
                 bindings::rdma_shim_irq_set_affinity(irq, cpu);
             }
         }
         // INVARIANT: Requested with this cookie.
-        Ok(Self { irq, cookie })
+        let line = Line { irq, cookie };
+        Ok(Self {
+            _line: Devres::new(dev, line)?,
+            _name: name,
+            _vectors: vectors,
+        })
     }
 }

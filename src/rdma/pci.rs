@@ -4,8 +4,13 @@
 //! long as it is used; stopping DMA for sure; BARs that are reserved but not mapped.
 
 mod early;
+mod taken;
 
 pub use self::early::Early;
+pub(crate) use self::taken::{
+    Taken,
+    What, //
+};
 
 use crate::{
     bindings,
@@ -22,7 +27,6 @@ use kernel::{
     io::Io,
     pci,
     prelude::*,
-    sync::aref::ARef, //
 };
 
 /// The C device behind a PCI device.
@@ -181,19 +185,7 @@ impl Places {
 ///
 /// It is turned off when this is dropped, or when the driver is unbound.
 pub struct Enabled {
-    _function: Devres<EnabledFunction>,
-}
-
-/// # Invariants
-///
-/// The device was enabled once for this value.
-struct EnabledFunction(ARef<pci::Device>);
-
-impl Drop for EnabledFunction {
-    fn drop(&mut self) {
-        // SAFETY: The device is valid, and enabled by the type invariant.
-        unsafe { bindings::pci_disable_device(as_raw(&self.0)) };
-    }
+    _memory: Devres<Taken>,
 }
 
 impl Enabled {
@@ -205,9 +197,12 @@ impl Enabled {
     fn new(pdev: &pci::Device<Core<'_>>) -> Result<Self> {
         pdev.enable_device_mem()?;
         // INVARIANT: Enabled just now.
-        let function = EnabledFunction((&**pdev).into());
+        let memory = Taken {
+            pdev: (&**pdev).into(),
+            what: What::Memory,
+        };
         Ok(Self {
-            _function: Devres::new(pdev.as_ref(), function)?,
+            _memory: Devres::new(pdev.as_ref(), memory)?,
         })
     }
 }
@@ -235,16 +230,7 @@ impl BusOff {
 /// A device that may master the bus: do DMA, and send interrupts.
 ///
 /// It may not any more when this is dropped, or when the driver is unbound.
-pub struct BusMaster(Devres<MasterFunction>);
-
-struct MasterFunction(ARef<pci::Device>);
-
-impl Drop for MasterFunction {
-    fn drop(&mut self) {
-        // SAFETY: The device is valid.
-        unsafe { bindings::pci_clear_master(as_raw(&self.0)) };
-    }
-}
+pub struct BusMaster(Devres<Taken>);
 
 impl BusMaster {
     /// Lets the device master the bus.
@@ -253,18 +239,22 @@ impl BusMaster {
     ///
     /// `ENOMEM`: out of memory.
     fn new(pdev: &pci::Device<Core<'_>>) -> Result<Self> {
-        let function = MasterFunction((&**pdev).into());
         pdev.set_master();
-        Ok(Self(Devres::new(pdev.as_ref(), function)?))
+        // INVARIANT: It may master the bus from now on.
+        let bus = Taken {
+            pdev: (&**pdev).into(),
+            what: What::Bus,
+        };
+        Ok(Self(Devres::new(pdev.as_ref(), bus)?))
     }
 
     /// Takes bus mastering from the device at once, and says what came of it.
     pub fn stop(&self) -> BusState {
-        let Some(function) = self.0.try_access() else {
+        let Some(bus) = self.0.try_access() else {
             // Unbound, which took it away.
             return BusState::Off(BusOff(()));
         };
-        let pdev = as_raw(&function.0);
+        let pdev = as_raw(&bus.pdev);
         let mut command = 0;
         // SAFETY: The device is valid, and `command` may be written.
         let read = unsafe {
@@ -287,22 +277,7 @@ impl BusMaster {
 /// For a BAR that user space maps with attributes of its own. It is given back when this is
 /// dropped, or when the driver is unbound.
 pub struct ReservedBar {
-    _region: Devres<Region>,
-}
-
-/// # Invariants
-///
-/// The BAR was requested.
-struct Region {
-    pdev: ARef<pci::Device>,
-    bar: c_int,
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        // SAFETY: The device is valid, and the BAR ours by the type invariant.
-        unsafe { bindings::pci_release_region(as_raw(&self.pdev), self.bar) };
-    }
+    _bar: Devres<Taken>,
 }
 
 impl ReservedBar {
@@ -321,12 +296,12 @@ impl ReservedBar {
         // SAFETY: The device is valid, the BAR is one of its own, and the name lives forever.
         to_result(unsafe { bindings::pci_request_region(as_raw(pdev), bar, name.as_char_ptr()) })?;
         // INVARIANT: Requested just now.
-        let region = Region {
+        let bar = Taken {
             pdev: pdev.into(),
-            bar,
+            what: What::Bar(bar),
         };
         Ok(Self {
-            _region: Devres::new(pdev.as_ref(), region)?,
+            _bar: Devres::new(pdev.as_ref(), bar)?,
         })
     }
 }

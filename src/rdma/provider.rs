@@ -52,7 +52,7 @@ use crate::{
         PortAttr,
         PortImmutable, //
     },
-    debugfs::AnyFile,
+    debugfs::File,
     stats::CounterDesc,
     udata::Udata, //
 };
@@ -96,7 +96,7 @@ pub trait Provider: Sized + 'static {
     const DEVICE_COUNTERS: &'static [CounterDesc];
 
     /// The files of the device in debugfs.
-    const DEBUG_FILES: &'static [AnyFile<Self>] = &[];
+    const DEBUG_FILES: &'static [File<Self>] = &[];
 
     /// Reports the limits of the device. There is no `udata` when the core itself asks.
     fn query_device(dev: &Self::Data<'_>, udata: Option<&Udata<'_>>) -> Result<DeviceAttr>;

@@ -38,6 +38,7 @@ impl RateLimit {
     }
 
     /// Says whether one more line may be printed now.
+    #[cold]
     pub fn allow(&self) -> bool {
         self.allow_at(Monotonic::ktime_get())
     }

@@ -52,11 +52,13 @@ u32 rdma_shim_rht_len(struct rhashtable *ht)
 	return atomic_read(&ht->nelems);
 }
 
+#if IS_BUILTIN(CONFIG_KUNIT)
 u32 rdma_shim_rht_bucket(struct rhashtable *ht, const u32 *key)
 {
 	guard(rcu)();
 	return rht_key_hashfn(ht, rht_dereference_rcu(ht->tbl, ht), key, rdma_rht_params);
 }
+#endif
 
 void rdma_shim_rht_free(struct rdma_rht_node *node)
 {

@@ -44,7 +44,9 @@ pub(crate) fn create(
     attr: &AhAttr<'_>,
     udata: &Udata<'_>,
 ) -> Result<Ah> {
-    try_create(dev, pd, attr, udata).inspect_err(|_| dev.stats.create_ah_err.inc())
+    let ah = try_create(dev, pd, attr, udata);
+    dev.stats.create_ah_err.inc_on_error(&ah);
+    ah
 }
 
 fn try_create(dev: &Device<'_>, pd: &Pd, attr: &AhAttr<'_>, udata: &Udata<'_>) -> Result<Ah> {

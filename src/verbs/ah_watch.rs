@@ -172,7 +172,9 @@ impl Device<'_> {
             Event::Created(start) => {
                 trace::efa_ah_create(dev, pd, &gid, entry.ah(), entry.users(), start);
             }
-            Event::Destroyed(start) => trace::efa_ah_destroy(dev, pd, &gid, entry.ah(), start),
+            Event::Destroyed(start) => {
+                trace::efa_ah_destroy(dev, pd, &gid, entry.ah(), entry.users(), start);
+            }
             Event::CreateFailed(start, error) => {
                 let (ah, errno) = (entry.ah(), error.to_errno());
                 trace::efa_ah_failure(dev, pd, &gid, ah, ADMIN_CREATE_AH, errno, start);

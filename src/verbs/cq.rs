@@ -149,7 +149,9 @@ pub(crate) fn create(
     // Libraries find out so whether there are time stamps, say: that is no failure.
     check(EOPNOTSUPP, c"attr_flags", new.flags, Rule::Exactly(0))
         .map_err(|refusal| dev.refuse(VERB, refusal))?;
-    try_create(dev, ucontext, new).inspect_err(|_| dev.stats.create_cq_err.inc())
+    let cq = try_create(dev, ucontext, new);
+    dev.stats.create_cq_err.inc_on_error(&cq);
+    cq
 }
 
 fn try_create(dev: &Device<'_>, ucontext: &UContext, new: &mut NewCq<'_>) -> Result<(Cq, u32)> {

@@ -31,6 +31,7 @@ pub(super) fn for_queue(
 }
 
 /// Says what of the machine keeps memory from being shared.
+#[cold]
 pub(super) fn log_not_shared(dev: &Device<'_>, verb: &'static CStr, reason: NotShared) {
     if !matches!(reason, NotShared::Failed(_)) {
         ratelimited!(dev_warn!(

@@ -92,7 +92,9 @@ impl MemoryRegions for Efa {
         request: &MrRequest<'_>,
         udata: &Udata<'_>,
     ) -> Result<NewMr<Mr>> {
-        reg(dev, pd, request, udata).inspect_err(|_| dev.stats.reg_mr_err.inc())
+        let mr = reg(dev, pd, request, udata);
+        dev.stats.reg_mr_err.inc_on_error(&mr);
+        mr
     }
 
     fn dereg_mr(dev: &Device<'_>, mr: &Mr) -> Result {
@@ -226,6 +228,7 @@ fn check_request(
 }
 
 /// Says why a registration failed: it is its process's concern.
+#[cold]
 fn log(dev: &Device<'_>, pd: &Pd, request: &MrRequest<'_>, reason: fmt::Arguments<'_>) {
     ratelimited!(dev_info!(
         dev.pdev,

@@ -51,7 +51,9 @@ pub(crate) struct Pd {
 /// - `EIO`: the device handed out a protection domain that it refused to take back before.
 /// - What the admin queue fails with.
 pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Pd> {
-    try_alloc(dev, udata).inspect_err(|_| dev.stats.alloc_pd_err.inc())
+    let pd = try_alloc(dev, udata);
+    dev.stats.alloc_pd_err.inc_on_error(&pd);
+    pd
 }
 
 fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<Pd> {

@@ -8,8 +8,9 @@
 use super::stats::descs;
 use crate::{
     admin::commands::stats::{
+        AnyStats,
         GetStats,
-        Statistics, //
+        Kind, //
     },
     hw::{
         admin::ADMIN_FEATURE_DEVICE_ATTR_DESC_RDMA_WRITE_MASK,
@@ -17,6 +18,7 @@ use crate::{
     },
     verbs::device::Device,
 };
+use core::mem::offset_of;
 use kernel::{
     prelude::*,
     sync::atomic::{
@@ -32,12 +34,12 @@ use rdma::stats::CounterDesc;
 pub(super) const LIFESPAN_MS: u16 = 100;
 
 /// What is known of the types of statistics: which of them the device has.
-pub(crate) struct Known([Type; 5]);
+pub(crate) struct Known([Type; KINDS.len()]);
 
 impl Known {
     /// Nothing is known yet.
     pub(crate) const fn new() -> Self {
-        Self([const { Type::new() }; 5])
+        Self([const { Type::new() }; KINDS.len()])
     }
 }
 
@@ -58,76 +60,76 @@ impl Type {
     }
 }
 
-/// All that the device counts; `None` for a type that it did not tell now.
-struct PortStats {
-    basic: Option<AdminBasicStats>,
-    messages: Option<AdminMessagesStats>,
-    reads: Option<AdminRdmaReadStats>,
-    writes: Option<AdminRdmaWriteStats>,
-    network: Option<AdminNetworkStats>,
-}
-
-/// Takes a counter out of the statistics.
-type Find = fn(&PortStats) -> Option<u64>;
-
-/// The names in the order in which they are shown.
-const COUNTERS: [(&CStr, Find); 22] = [
-    (c"tx_bytes", |stats| Some(stats.basic.as_ref()?.tx_bytes)),
-    (c"tx_pkts", |stats| Some(stats.basic.as_ref()?.tx_pkts)),
-    (c"rx_bytes", |stats| Some(stats.basic.as_ref()?.rx_bytes)),
-    (c"rx_pkts", |stats| Some(stats.basic.as_ref()?.rx_pkts)),
-    (c"rx_drops", |stats| Some(stats.basic.as_ref()?.rx_drops)),
-    (c"send_bytes", |stats| {
-        Some(stats.messages.as_ref()?.send_bytes)
-    }),
-    (c"send_wrs", |stats| Some(stats.messages.as_ref()?.send_wrs)),
-    (c"recv_bytes", |stats| {
-        Some(stats.messages.as_ref()?.recv_bytes)
-    }),
-    (c"recv_wrs", |stats| Some(stats.messages.as_ref()?.recv_wrs)),
-    (c"rdma_read_wrs", |stats| {
-        Some(stats.reads.as_ref()?.read_wrs)
-    }),
-    (c"rdma_read_bytes", |stats| {
-        Some(stats.reads.as_ref()?.read_bytes)
-    }),
-    (c"rdma_read_wr_err", |stats| {
-        Some(stats.reads.as_ref()?.read_wr_err)
-    }),
-    (c"rdma_read_resp_bytes", |stats| {
-        Some(stats.reads.as_ref()?.read_resp_bytes)
-    }),
-    (c"rdma_write_wrs", |stats| {
-        Some(stats.writes.as_ref()?.write_wrs)
-    }),
-    (c"rdma_write_bytes", |stats| {
-        Some(stats.writes.as_ref()?.write_bytes)
-    }),
-    (c"rdma_write_wr_err", |stats| {
-        Some(stats.writes.as_ref()?.write_wr_err)
-    }),
-    (c"rdma_write_recv_bytes", |stats| {
-        Some(stats.writes.as_ref()?.write_recv_bytes)
-    }),
-    (c"retrans_bytes", |stats| {
-        Some(stats.network.as_ref()?.retrans_bytes)
-    }),
-    (c"retrans_pkts", |stats| {
-        Some(stats.network.as_ref()?.retrans_pkts)
-    }),
-    (c"retrans_timeout_events", |stats| {
-        Some(stats.network.as_ref()?.retrans_timeout_events)
-    }),
-    (c"unresponsive_remote_events", |stats| {
-        Some(stats.network.as_ref()?.unresponsive_remote_events)
-    }),
-    (c"impaired_remote_conn_events", |stats| {
-        Some(stats.network.as_ref()?.impaired_remote_conn_events)
-    }),
+/// The types of statistics.
+const KINDS: [Kind; 5] = [
+    Kind::BASIC,
+    Kind::MESSAGES,
+    Kind::RDMA_READ,
+    Kind::RDMA_WRITE,
+    Kind::NETWORK,
 ];
 
-/// The same for the RDMA core.
-pub(super) static PORT_COUNTERS: [CounterDesc; COUNTERS.len()] = descs(&COUNTERS);
+/// Where a counter is.
+struct Place {
+    /// The place of its type in [`KINDS`].
+    kind: usize,
+    /// The word in the statistics of that type.
+    word: usize,
+}
+
+/// Makes the tables of counters from the names and fields for each type, which is named by its place.
+macro_rules! counters {
+    ($($kind:literal $stats:ident { $($name:literal: $field:ident,)+ })+) => {
+        /// The names in the order in which they are shown.
+        const NAMES: [&CStr; [$($($name),+),+].len()] = [$($($name),+),+];
+
+        /// Where they are, in the same order.
+        const PLACES: [Place; NAMES.len()] = [$($(
+            Place {
+                kind: $kind,
+                word: offset_of!($stats, $field) / size_of::<u64>(),
+            },
+        )+)+];
+    };
+}
+
+counters! {
+    0 AdminBasicStats {
+        c"tx_bytes": tx_bytes,
+        c"tx_pkts": tx_pkts,
+        c"rx_bytes": rx_bytes,
+        c"rx_pkts": rx_pkts,
+        c"rx_drops": rx_drops,
+    }
+    1 AdminMessagesStats {
+        c"send_bytes": send_bytes,
+        c"send_wrs": send_wrs,
+        c"recv_bytes": recv_bytes,
+        c"recv_wrs": recv_wrs,
+    }
+    2 AdminRdmaReadStats {
+        c"rdma_read_wrs": read_wrs,
+        c"rdma_read_bytes": read_bytes,
+        c"rdma_read_wr_err": read_wr_err,
+        c"rdma_read_resp_bytes": read_resp_bytes,
+    }
+    3 AdminRdmaWriteStats {
+        c"rdma_write_wrs": write_wrs,
+        c"rdma_write_bytes": write_bytes,
+        c"rdma_write_wr_err": write_wr_err,
+        c"rdma_write_recv_bytes": write_recv_bytes,
+    }
+    4 AdminNetworkStats {
+        c"retrans_bytes": retrans_bytes,
+        c"retrans_pkts": retrans_pkts,
+        c"retrans_timeout_events": retrans_timeout_events,
+        c"unresponsive_remote_events": unresponsive_remote_events,
+        c"impaired_remote_conn_events": impaired_remote_conn_events,
+    }
+}
+
+/// The names for the RDMA core.
+pub(super) static PORT_COUNTERS: [CounterDesc; NAMES.len()] = descs(&NAMES);
 
 /// Reads the counters in the order of [`PORT_COUNTERS`].
 ///
@@ -142,31 +144,33 @@ pub(super) static PORT_COUNTERS: [CounterDesc; COUNTERS.len()] = descs(&COUNTERS
 pub(super) fn read_port_counters(dev: &Device<'_>, values: &mut [u64]) -> Result {
     let can_write =
         dev.features().device.device_caps & ADMIN_FEATURE_DEVICE_ATTR_DESC_RDMA_WRITE_MASK != 0;
-    let [basic, messages, reads, writes, network] = &dev.port_stats.0;
-    let stats = PortStats {
-        basic: get(dev, basic)?,
-        messages: get(dev, messages)?,
-        reads: get(dev, reads)?,
-        writes: if can_write { get(dev, writes)? } else { None },
-        network: get(dev, network)?,
-    };
-    for (value, (_, find)) in values.iter_mut().zip(&COUNTERS) {
-        if let Some(told) = find(&stats) {
-            *value = told;
+    let mut told = [None; KINDS.len()];
+    for ((told, known), kind) in told.iter_mut().zip(&dev.port_stats.0).zip(&KINDS) {
+        if can_write || kind != &Kind::RDMA_WRITE {
+            *told = get(dev, known, kind)?;
+        }
+    }
+    for (value, place) in values.iter_mut().zip(&PLACES) {
+        let stats = told.get(place.kind).and_then(Option::as_ref);
+        if let Some(count) = stats.and_then(|stats| stats.get(place.word)) {
+            *value = *count;
         }
     }
     Ok(())
 }
 
 /// Reads one type of statistics; `None` where the device refuses, or does not have it.
-fn get<S: Statistics>(dev: &Device<'_>, known: &Type) -> Result<Option<S>> {
+fn get(dev: &Device<'_>, known: &Type, kind: &'static Kind) -> Result<Option<AnyStats>> {
     let generation = dev.admin.generation();
     if known.missing.load(Relaxed) == generation {
         return Ok(None);
     }
     let may_be_missing = known.told.load(Relaxed) != generation;
-    let stats = match dev.admin.exec(&GetStats::<S>::new(may_be_missing)) {
-        Ok(stats) => stats?,
+    let stats = match dev.admin.exec(&GetStats {
+        kind,
+        may_be_missing,
+    }) {
+        Ok(stats) => stats,
         Err(error) if is_refusal(error) => return Ok(None),
         Err(error) => return Err(error),
     };
@@ -177,7 +181,7 @@ fn get<S: Statistics>(dev: &Device<'_>, known: &Type) -> Result<Option<S>> {
         dev_info!(
             dev.pdev,
             "the device has no {} statistics: their counters stay 0\n",
-            S::NAME
+            kind.name
         );
     }
     Ok(stats)

@@ -200,9 +200,7 @@ impl QueuePairs for Efa {
 
     fn create_qp(dev: &Device<'_>, new: &mut NewQp<'_, Self>) -> Result<Qp> {
         let created = create::create(dev, new);
-        if created.is_err() {
-            dev.stats.create_qp_err.inc();
-        }
+        dev.stats.create_qp_err.inc_on_error(&created);
         created
     }
 

@@ -64,6 +64,7 @@ pub(crate) enum Refused {
 
 impl Refused {
     /// The object; `None` for memory alone, which only a reset can end.
+    #[cold]
     fn object(&self) -> Option<&dyn Object> {
         match self {
             Self::Cq(cq) => Some(cq),
@@ -235,8 +236,7 @@ pub(crate) trait Returnable: Object + Into<Refused> {
     #[inline(always)] // An object is large, and need not be moved for this.
     fn accept(self, dev: &Device<'_>) -> Result<Self> {
         let name = self.name();
-        let is_it = |refused: &Refused| refused.object().is_some_and(|old| old.name().is(&name));
-        match dev.quarantine.take(is_it) {
+        match take_namesake(dev, &name) {
             None => Ok(self),
             Some(old) => {
                 end_both(dev, &name, old, self.into());
@@ -273,7 +273,14 @@ pub(crate) trait Returnable: Object + Into<Refused> {
 
 impl<T: Object + Into<Refused>> Returnable for T {}
 
+/// Takes what has a name out of the quarantine, if it is there.
+fn take_namesake(dev: &Device<'_>, name: &Name) -> Option<Refused> {
+    dev.quarantine
+        .take(|refused| refused.object().is_some_and(|old| old.name().is(name)))
+}
+
 /// Ends an old object and a new one to which the device gave the same number.
+#[cold]
 fn end_both(dev: &Device<'_>, name: &Name, old: Refused, new: Refused) {
     ratelimited!(dev_err!(
         dev.pdev,
@@ -300,6 +307,7 @@ fn end_both(dev: &Device<'_>, name: &Name, old: Refused, new: Refused) {
     }
 }
 
+#[inline(never)]
 fn end_or_quarantine(dev: &Device<'_>, object: Refused) {
     if try_end_first(dev, &object) != Attempt::Done {
         quarantine(dev, object);
@@ -316,6 +324,7 @@ fn error_of_request(error: Error) -> Error {
     }
 }
 
+#[cold]
 fn quarantine(dev: &Device<'_>, object: Refused) {
     dev.quarantine.insert(object);
     dev.retries.begin();

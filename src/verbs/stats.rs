@@ -41,74 +41,61 @@ impl VerbsStats {
     }
 }
 
-/// Reads a counter.
-type Read = fn(&Device<'_>) -> u64;
+/// Makes the list of names, and what reads the counters in its order.
+macro_rules! counters {
+    (|$dev:ident, $admin:ident| $($name:literal: $count:expr,)+) => {
+        /// The names in the order in which they are shown.
+        const NAMES: [&CStr; [$($name),+].len()] = [$($name),+];
 
-/// The names in the order in which they are shown: first those of the C driver, in its order.
-const COUNTERS: [(&CStr, Read); 21] = [
-    (c"submitted_cmds", |dev| {
-        dev.admin.stats().submitted_cmds.get()
-    }),
-    (c"completed_cmds", |dev| {
-        dev.admin.stats().completed_cmds.get()
-    }),
-    (c"cmds_err", |dev| dev.admin.stats().cmds_err.get()),
-    (c"no_completion_cmds", |dev| {
-        dev.admin.stats().no_completion_cmds.get()
-    }),
-    (c"keep_alive_rcvd", |dev| {
-        dev.admin.stats().keep_alive_rcvd.get()
-    }),
-    (c"alloc_pd_err", |dev| dev.stats.alloc_pd_err.get()),
-    (c"create_qp_err", |dev| dev.stats.create_qp_err.get()),
-    (c"create_cq_err", |dev| dev.stats.create_cq_err.get()),
-    (c"reg_mr_err", |dev| dev.stats.reg_mr_err.get()),
-    (c"alloc_ucontext_err", |dev| {
-        dev.stats.alloc_ucontext_err.get()
-    }),
-    (c"create_ah_err", |dev| dev.stats.create_ah_err.get()),
-    (c"mmap_err", |dev| dev.stats.mmap_err.get()),
+        /// Reads the counters in the order of [`DEVICE_COUNTERS`].
+        pub(super) fn read_device_counters($dev: &Device<'_>, values: &mut [u64]) {
+            let $admin = $dev.admin.stats();
+            for (value, count) in values.iter_mut().zip([$($count),+]) {
+                *value = count;
+            }
+        }
+    };
+}
+
+// First those of the C driver, in its order.
+counters! {
+    |dev, admin|
+    c"submitted_cmds": admin.submitted_cmds.get(),
+    c"completed_cmds": admin.completed_cmds.get(),
+    c"cmds_err": admin.cmds_err.get(),
+    c"no_completion_cmds": admin.no_completion_cmds.get(),
+    c"keep_alive_rcvd": admin.keep_alive_rcvd.get(),
+    c"alloc_pd_err": dev.stats.alloc_pd_err.get(),
+    c"create_qp_err": dev.stats.create_qp_err.get(),
+    c"create_cq_err": dev.stats.create_cq_err.get(),
+    c"reg_mr_err": dev.stats.reg_mr_err.get(),
+    c"alloc_ucontext_err": dev.stats.alloc_ucontext_err.get(),
+    c"create_ah_err": dev.stats.create_ah_err.get(),
+    c"mmap_err": dev.stats.mmap_err.get(),
     // CAST: `usize` has at most 64 bits.
-    (c"ah_entries", |dev| dev.ah_cache.len() as u64),
-    (c"ah_hits", |dev| dev.ah_counters.get(What::Hits)),
-    (c"ah_waits", |dev| dev.ah_counters.get(What::Waits)),
-    (c"ah_reuses", |dev| dev.ah_counters.get(What::Reuses)),
-    (c"ah_misses", |dev| dev.ah_counters.get(What::Misses)),
-    (c"ah_create_failures", |dev| {
-        dev.ah_counters.get(What::CreateFailures)
-    }),
-    (c"ah_destroy_failures", |dev| {
-        dev.ah_counters.get(What::DestroyFailures)
-    }),
-    (c"lost_interrupts", |dev| {
-        dev.admin.stats().lost_interrupts.get()
-    }),
-    (c"late_interrupts", |dev| {
-        dev.admin.stats().late_interrupts.get()
-    }),
-];
+    c"ah_entries": dev.ah_cache.len() as u64,
+    c"ah_hits": dev.ah_counters.get(What::Hits),
+    c"ah_waits": dev.ah_counters.get(What::Waits),
+    c"ah_reuses": dev.ah_counters.get(What::Reuses),
+    c"ah_misses": dev.ah_counters.get(What::Misses),
+    c"ah_create_failures": dev.ah_counters.get(What::CreateFailures),
+    c"ah_destroy_failures": dev.ah_counters.get(What::DestroyFailures),
+    c"lost_interrupts": admin.lost_interrupts.get(),
+    c"late_interrupts": admin.late_interrupts.get(),
+}
 
 /// The same for the RDMA core.
-pub(super) static DEVICE_COUNTERS: [CounterDesc; COUNTERS.len()] = descs(&COUNTERS);
+pub(super) static DEVICE_COUNTERS: [CounterDesc; NAMES.len()] = descs(&NAMES);
 
 /// Describes counters for the RDMA core by their names.
-pub(super) const fn descs<const N: usize, Find>(
-    counters: &[(&'static CStr, Find); N],
-) -> [CounterDesc; N] {
+pub(super) const fn descs<const N: usize>(names: &[&'static CStr; N]) -> [CounterDesc; N] {
     let mut descs = [const { CounterDesc::new(c"") }; N];
     let mut i = 0;
     while i < N {
-        descs[i] = CounterDesc::new(counters[i].0);
+        descs[i] = CounterDesc::new(names[i]);
         i += 1;
     }
     descs
-}
-
-/// Reads the counters in the order of [`DEVICE_COUNTERS`].
-pub(super) fn read_device_counters(dev: &Device<'_>, values: &mut [u64]) {
-    for (value, (_, read)) in values.iter_mut().zip(&COUNTERS) {
-        *value = read(dev);
-    }
 }
 
 #[kernel::macros::kunit_tests(efa_stats)]
@@ -133,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_counters_of_c_keep_their_places() {
-        for (name, (ours, _)) in C_NAMES.iter().zip(&COUNTERS) {
+        for (name, ours) in C_NAMES.iter().zip(&NAMES) {
             assert!(name == ours);
         }
     }

@@ -53,7 +53,9 @@ pub(crate) struct UContext {
 /// - `EIO`: the device handed out a UAR that it refused to take back before.
 /// - What the admin queue fails with.
 pub(crate) fn alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<UContext> {
-    try_alloc(dev, udata).inspect_err(|_| dev.stats.alloc_ucontext_err.inc())
+    let ucontext = try_alloc(dev, udata);
+    dev.stats.alloc_ucontext_err.inc_on_error(&ucontext);
+    ucontext
 }
 
 fn try_alloc(dev: &Device<'_>, udata: &Udata<'_>) -> Result<UContext> {

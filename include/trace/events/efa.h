@@ -39,6 +39,11 @@
 		{ 28, "MODIFY_EVENT_COUNTER" },	\
 		{ 29, "DETACH_EVENT_COUNTER" })
 
+#define show_efa_ah_opcode(opcode)		\
+	__print_symbolic(opcode,		\
+		{ 5, "CREATE_AH" },		\
+		{ 6, "DESTROY_AH" })
+
 #define show_efa_status(status)				\
 	__print_symbolic(status,			\
 		{ 0, "success" },			\
@@ -254,8 +259,8 @@ TRACE_EVENT(efa_ah_miss,
 	TP_printk("%s: pd=%u gid=%pI6", __get_str(dev), __entry->pd, __entry->gid)
 );
 
-/* CREATE_AH succeeded. The latency of a command that began before anybody listened is 0. */
-TRACE_EVENT(efa_ah_create,
+/* A command for a handle succeeded. The latency of one that began before anybody listened is 0. */
+DECLARE_EVENT_CLASS(efa_ah_command,
 	TP_PROTO(const struct device *dev, u16 pd, const u8 (*gid)[16], u16 ah, int users,
 		 u64 latency_ns),
 	TP_ARGS(dev, pd, gid, ah, users, latency_ns),
@@ -279,26 +284,18 @@ TRACE_EVENT(efa_ah_create,
 		  __entry->gid, __entry->ah, __entry->users, __entry->latency_ns)
 );
 
+/* CREATE_AH succeeded. */
+DEFINE_EVENT(efa_ah_command, efa_ah_create,
+	TP_PROTO(const struct device *dev, u16 pd, const u8 (*gid)[16], u16 ah, int users,
+		 u64 latency_ns),
+	TP_ARGS(dev, pd, gid, ah, users, latency_ns)
+);
+
 /* DESTROY_AH succeeded. */
-TRACE_EVENT(efa_ah_destroy,
-	TP_PROTO(const struct device *dev, u16 pd, const u8 (*gid)[16], u16 ah, u64 latency_ns),
-	TP_ARGS(dev, pd, gid, ah, latency_ns),
-	TP_STRUCT__entry(
-		__string(dev, dev_name(dev))
-		__array(u8, gid, 16)
-		__field(u64, latency_ns)
-		__field(u16, pd)
-		__field(u16, ah)
-	),
-	TP_fast_assign(
-		__assign_str(dev);
-		memcpy(__entry->gid, *gid, sizeof(*gid));
-		__entry->latency_ns = latency_ns;
-		__entry->pd = pd;
-		__entry->ah = ah;
-	),
-	TP_printk("%s: pd=%u gid=%pI6 ah=%u latency_ns=%llu", __get_str(dev), __entry->pd,
-		  __entry->gid, __entry->ah, __entry->latency_ns)
+DEFINE_EVENT(efa_ah_command, efa_ah_destroy,
+	TP_PROTO(const struct device *dev, u16 pd, const u8 (*gid)[16], u16 ah, int users,
+		 u64 latency_ns),
+	TP_ARGS(dev, pd, gid, ah, users, latency_ns)
 );
 
 /* CREATE_AH or DESTROY_AH failed. */
@@ -326,7 +323,7 @@ TRACE_EVENT(efa_ah_failure,
 	),
 	TP_printk("%s: pd=%u gid=%pI6 ah=%u opcode=%u (%s) error=%d latency_ns=%llu",
 		  __get_str(dev), __entry->pd, __entry->gid, __entry->ah, __entry->opcode,
-		  show_efa_opcode(__entry->opcode), __entry->error, __entry->latency_ns)
+		  show_efa_ah_opcode(__entry->opcode), __entry->error, __entry->latency_ns)
 );
 
 /* A reset ended, well (result 0) or not (an errno). */

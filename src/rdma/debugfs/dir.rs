@@ -2,7 +2,7 @@
 
 //! The directories.
 
-use super::AnyFile;
+use super::{seq::Operations, File};
 use crate::{bindings, provider::Provider};
 use core::{
     mem::ManuallyDrop,
@@ -106,18 +106,18 @@ impl<P: Provider> DeviceDir<P> {
     }
 }
 
-fn create_file<P: Provider>(file: &AnyFile<P>, dir: &Dir, entry: &Entry<P>) {
+fn create_file<P: Provider>(file: &'static File<P>, dir: &Dir, entry: &Entry<P>) {
     let entry: *const Entry<P> = entry;
     // SAFETY: The name is a string and lives forever, as the operations do, which are for a file
-    // whose inode points to an `Entry<P>`; `dir` is a directory or an error.
+    // whose inode points to an `Entry<P>` and has a `File<P>` beside; `dir` is a directory or an error.
     unsafe {
         bindings::debugfs_create_file_full(
             file.name.as_char_ptr(),
             0o400,
             dir.0,
             entry.cast_mut().cast(),
-            ptr::null(),
-            file.operations,
+            ptr::from_ref(file).cast(),
+            Operations::<P>::FILE,
         )
     };
 }

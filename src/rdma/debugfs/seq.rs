@@ -6,7 +6,7 @@
 //! goes on to the next only by `next`: so showing remembers where the piece ends, and `next` moves
 //! there.
 
-use super::{dir::Entry, File};
+use super::{dir::Entry, File, Place};
 use crate::{bindings, provider::Provider};
 use core::{
     marker::PhantomData,
@@ -23,8 +23,9 @@ use kernel::{
 /// What there is for each time that a file is opened: plain memory, which the core allocates, zeroed,
 /// and frees.
 #[repr(C)]
-struct Reader<P: Provider, Place> {
+struct Reader<P: Provider> {
     entry: *const Entry<P>,
+    file: *const File<P>,
     /// Where the record at hand starts.
     from: Place,
     /// Where it ends, once it was shown.
@@ -44,10 +45,10 @@ impl fmt::Write for Out {
     }
 }
 
-/// The operations of the file `F`.
-pub(super) struct Operations<P: Provider, F: File<P>>(PhantomData<fn() -> (P, F)>);
+/// The operations of a file.
+pub(super) struct Operations<P: Provider>(PhantomData<fn() -> P>);
 
-impl<P: Provider, F: File<P>> Operations<P, F> {
+impl<P: Provider> Operations<P> {
     pub(super) const FILE: &bindings::file_operations = &bindings::file_operations {
         owner: this_module::<P::Module>().as_ptr(),
         open: Some(Self::open),
@@ -66,15 +67,16 @@ impl<P: Provider, F: File<P>> Operations<P, F> {
 
     /// # Safety
     ///
-    /// Only debugfs calls it, with an inode that points to an `Entry<P>`.
+    /// Only debugfs calls it, with an inode that points to an `Entry<P>`, for a file that was created
+    /// with a `File<P>` that lives forever.
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         const {
             assert!(
-                align_of::<Reader<P, F::Place>>() <= align_of::<u64>(),
+                align_of::<Reader<P>>() <= align_of::<u64>(),
                 "what `kmalloc()` guarantees for any size"
             )
         };
-        let Ok(size) = size_of::<Reader<P, F::Place>>().try_into() else {
+        let Ok(size) = size_of::<Reader<P>>().try_into() else {
             return EINVAL.to_errno();
         };
         // SAFETY: The file of this inode is being opened; the operations live forever. A reader that
@@ -82,10 +84,11 @@ impl<P: Provider, F: File<P>> Operations<P, F> {
         // all zeroes is a valid one.
         unsafe {
             let reader = bindings::__seq_open_private(file, Self::SEQUENCE, size);
-            let Some(reader) = reader.cast::<Reader<P, F::Place>>().as_mut() else {
+            let Some(reader) = reader.cast::<Reader<P>>().as_mut() else {
                 return ENOMEM.to_errno();
             };
             reader.entry = (*inode).i_private.cast();
+            reader.file = bindings::debugfs_get_aux(file).cast_const().cast();
         }
         0
     }
@@ -96,7 +99,7 @@ impl<P: Provider, F: File<P>> Operations<P, F> {
     ///
     /// `seq` is that of a file that was opened by `open`, and its lock is held, so that nobody else
     /// uses the reader during `'a`.
-    unsafe fn reader<'a>(seq: *mut bindings::seq_file) -> &'a mut Reader<P, F::Place> {
+    unsafe fn reader<'a>(seq: *mut bindings::seq_file) -> &'a mut Reader<P> {
         // SAFETY: `open` made it, and by the precondition nobody else uses it.
         unsafe { &mut *(*seq).private.cast() }
     }
@@ -132,7 +135,7 @@ impl<P: Provider, F: File<P>> Operations<P, F> {
     }
 
     /// What stands for the record at hand; null where there is none.
-    fn record(reader: &mut Reader<P, F::Place>) -> *mut c_void {
+    fn record(reader: &mut Reader<P>) -> *mut c_void {
         if reader.at_end {
             return ptr::null_mut();
         }
@@ -145,13 +148,15 @@ impl<P: Provider, F: File<P>> Operations<P, F> {
     unsafe extern "C" fn show(seq: *mut bindings::seq_file, _record: *mut c_void) -> c_int {
         // SAFETY: By the precondition. debugfs lets operations run only while the file is there: so
         // is the entry, and the driver's device. Lifetimes do not change a layout.
-        let (reader, data) = unsafe {
+        let (reader, data, file) = unsafe {
             let reader = Self::reader(seq);
             let data = (*reader.entry).data.cast::<P::Data<'_>>().as_ref();
-            (reader, data)
+            let file = &*reader.file;
+            (reader, data, file)
         };
         reader.to = reader.from;
-        reader.at_end = !F::write(data, &mut reader.to, &mut Out(seq));
+        reader.at_end = !(file.write)(data, &mut reader.to, &mut Out(seq));
+        reader.to.pieces = reader.from.pieces.saturating_add(1);
         0
     }
 
