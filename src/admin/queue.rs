@@ -285,12 +285,13 @@ impl AdminQueue {
     ) -> Result<AdminAcqEntry> {
         might_sleep();
         let credit = self.credit(call.kind.killable);
+        // Before the device can begin.
+        let start = Instant::now();
         let issued = match &credit {
             Ok(_held) => self.submit(call.kind.opcode, payload, buffer),
             Err(error) => Err(*error),
         }
         .inspect_err(|&error| self.log_not_sent(call, error))?;
-        let start = Instant::now();
         let entry = self.wait(call, issued, start).inspect_err(|_| {
             trace::efa_admin_timeout(&self.dev, issued.id, call.kind.opcode, start);
         })?;
