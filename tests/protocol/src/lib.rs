@@ -23,10 +23,6 @@ pub mod types;
 
 pub use std::{ffi, fmt};
 
-pub mod str {
-    pub use core::ffi::CStr;
-}
-
 #[path = "../../../src"]
 mod driver {
     pub mod ah_cache;

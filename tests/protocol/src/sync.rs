@@ -6,27 +6,10 @@ pub mod atomic;
 pub mod rcu;
 
 use crate::machine;
-use core::{ffi::CStr, pin::Pin};
 use loom::sync;
 
 /// A mutex. Like the kernel's it cannot be poisoned.
 pub struct Mutex<T>(sync::Mutex<T>);
-
-/// For a test of the order of steps all locks are alike.
-pub struct SpinLock<T>(Mutex<T>);
-
-/// What locks of one kind have in common.
-pub struct LockClassKey;
-
-impl<T> SpinLock<T> {
-    pub fn new(value: T, _name: &'static CStr, _class: Pin<&'static LockClassKey>) -> Self {
-        SpinLock(Mutex::new(value))
-    }
-
-    pub fn lock(&self) -> sync::MutexGuard<'_, T> {
-        self.0.lock()
-    }
-}
 
 impl<T> Mutex<T> {
     pub fn new(value: T) -> Self {
@@ -44,12 +27,5 @@ impl<T> Mutex<T> {
 macro_rules! new_mutex {
     ($value:expr, $name:literal) => {
         $crate::sync::Mutex::new($value)
-    };
-}
-
-#[macro_export]
-macro_rules! static_lock_class {
-    () => {
-        core::pin::Pin::static_ref(&$crate::sync::LockClassKey)
     };
 }
