@@ -3,7 +3,7 @@
 //! The kernel's atomics, on loom's.
 
 use crate::machine;
-use loom::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 /// The kernel's orderings. A `Full` one is taken for acquire and release at once, which is less
 /// than it is.
@@ -43,6 +43,7 @@ pub trait Value: Copy {
     fn atomic(self) -> Self::Atomic;
     fn load(atomic: &Self::Atomic, ordering: Ordering) -> Self;
     fn store(atomic: &Self::Atomic, value: Self, ordering: Ordering);
+    fn xchg(atomic: &Self::Atomic, value: Self, ordering: Ordering) -> Self;
     fn cmpxchg(
         atomic: &Self::Atomic,
         old: Self,
@@ -72,6 +73,10 @@ macro_rules! value {
 
             fn store(atomic: &$atomic, value: Self, ordering: Ordering) {
                 atomic.store(value, ordering);
+            }
+
+            fn xchg(atomic: &$atomic, value: Self, ordering: Ordering) -> Self {
+                atomic.swap(value, ordering)
             }
 
             fn cmpxchg(
@@ -104,6 +109,7 @@ macro_rules! number {
 
 number!(i32, AtomicI32);
 number!(u32, AtomicU32);
+value!(bool, AtomicBool);
 value!(*mut T, AtomicPtr<T>, for T);
 
 /// A value that threads share.
@@ -122,6 +128,11 @@ impl<T: Value> Atomic<T> {
     pub fn store<O: ReleaseOrRelaxed>(&self, value: T, _ordering: O) {
         machine::touch(self);
         T::store(&self.0, value, O::ORDERING);
+    }
+
+    pub fn xchg<O: Any>(&self, value: T, _ordering: O) -> T {
+        machine::touch(self);
+        T::xchg(&self.0, value, O::ORDERING)
     }
 
     /// A failed one orders nothing, as in the kernel.
