@@ -20,7 +20,7 @@
 
 struct rdma_rht_node {
 	struct rhash_head link;
-	struct rcu_head rcu;
+	struct kvfree_rcu_head rcu;
 	u32 key[RDMA_RHT_KEY_WORDS];
 };
 

@@ -21,7 +21,8 @@
 //! Rules that the order of steps rests on:
 //!
 //! - The entry's mutex is held over each command for its key, so that the device never sees two
-//!   at once.
+//!   at once. There may be 100,000 entries, and hardly ever is one locked: it is a small mutex, and
+//!   who has to wait does so at the protection domain.
 //! - The first user comes, and the last one leaves, only under the mutex. A hit needs no mutex: it
 //!   adds a user where there is one.
 //! - An entry is `Dead`, and out of the table, before its mutex is released. Whoever waited for
@@ -81,7 +82,8 @@ use kernel::{
 };
 use rdma::{
     attr::Gid,
-    rhashtable::{Chain, NodeRef, Table, User}, //
+    rhashtable::{Chain, NodeRef, Table, User},
+    small_mutex::{SmallMutex, WaitPlace}, //
 };
 
 /// What an entry's key stands for on the device. Guarded by the entry's mutex.
@@ -96,20 +98,18 @@ enum State {
 }
 
 /// All address handles of one (PD, GID), which are its users.
-#[pin_data]
 pub(crate) struct Entry {
     /// Written under the mutex before there is a user; readable for users.
     ah: Atomic<u32>,
-    #[pin]
-    state: Mutex<State>,
+    state: SmallMutex<State>,
 }
 
 impl Entry {
-    fn new() -> impl PinInit<Self> {
-        pin_init!(Self {
+    fn new() -> Self {
+        Self {
             ah: Atomic::new(0),
-            state <- new_mutex!(State::Empty, "efa_ah_cache_entry"),
-        })
+            state: SmallMutex::new(State::Empty),
+        }
     }
 
     /// The device's AH number; 0 before there is one.
@@ -136,6 +136,9 @@ pub(crate) struct Domain {
     pub(crate) id: PdId,
     #[pin]
     parked: Mutex<Parked>,
+    /// Where threads wait for its entries.
+    #[pin]
+    waiting: WaitPlace,
 }
 
 impl Domain {
@@ -148,6 +151,7 @@ impl Domain {
         pin_init!(Self {
             id,
             parked <- new_mutex!(parked, "efa_ah_cache_parked"),
+            waiting <- WaitPlace::new(),
         })
     }
 }
@@ -225,7 +229,7 @@ impl AhCache {
         pd: &Domain,
         entry: &NodeRef<Entry>,
     ) -> Result<Option<User<Entry>>> {
-        let mut state = entry.state.lock();
+        let mut state = entry.state.lock(&pd.waiting);
         let event = match *state {
             State::Dead => {
                 cmds.observe(entry, Event::Restarted);
@@ -287,7 +291,7 @@ impl AhCache {
     #[cold]
     fn leave(&self, cmds: &impl AhCommands, pd: &Domain, user: User<Entry>) {
         let entry = user.node_ref();
-        let mut state = entry.state.lock();
+        let mut state = entry.state.lock(&pd.waiting);
         if !user.leave() || self.destroy(cmds, &entry, &mut state).is_ok() {
             return;
         }
@@ -309,7 +313,7 @@ impl AhCache {
             let Some(entry) = pd.parked.lock().pop() else {
                 return Ok(());
             };
-            if let Err(e) = self.retire(cmds, &entry) {
+            if let Err(e) = self.retire(cmds, pd, &entry) {
                 pd.parked.lock().tried.push(entry);
                 return Err(e);
             }
@@ -322,8 +326,8 @@ impl AhCache {
     }
 
     /// Destroys the AH of an entry that was parked.
-    fn retire(&self, cmds: &impl AhCommands, entry: &NodeRef<Entry>) -> Result {
-        let mut state = entry.state.lock();
+    fn retire(&self, cmds: &impl AhCommands, pd: &Domain, entry: &NodeRef<Entry>) -> Result {
+        let mut state = entry.state.lock(&pd.waiting);
         match *state {
             // It was used again after it was parked.
             State::Live if entry.users() > 0 => Err(EBUSY),

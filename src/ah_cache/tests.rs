@@ -369,7 +369,7 @@ mod cases {
         // The second is tried first.
         bench.spawn_into_command(|bench| bench.release(PD, 1))?;
         let first = bench.get(PD, 0)?;
-        assert_eq!(bench.running.load(Relaxed), 1);
+        assert_eq!(bench.device.commands(), (2, 0));
         assert_eq!(bench.join(), 0);
         assert_eq!(bench.device.commands(), (2, 1));
         bench.put(first);
@@ -396,6 +396,27 @@ mod cases {
         bench.put_of(NEW_PD, new);
         assert_eq!(bench.device.commands(), (2, 1));
         Ok(())
+    }
+
+    /// Broken by: `join` that keeps `parked` locked over its command.
+    #[test]
+    fn peers_do_not_wait_for_each_other() -> Result {
+        let bench = Bench::new()?;
+        bench.device.latency.store(500_000, Relaxed);
+        bench.spawn_into_command(|bench| bench.get(PD, 0).map(|ah| bench.put(ah)))?;
+        bench.device.latency.store(0, Relaxed);
+        let other = bench.get(PD, 1)?;
+        assert_eq!(bench.device.commands(), (1, 0));
+        assert_eq!(bench.join(), 0);
+        bench.put(other);
+        assert_eq!(bench.device.commands(), (2, 2));
+        Ok(())
+    }
+
+    /// There may be 100,000 of them, and above 64 bytes the allocator takes 96.
+    #[test]
+    fn an_entry_has_64_bytes() {
+        assert_eq!(size_of::<Node<Entry>>(), 64);
     }
 
     /// Broken by: `bury` that leaves the state as it was.

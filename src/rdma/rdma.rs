@@ -34,6 +34,7 @@ pub mod queue_memory;
 pub mod ratelimit;
 pub mod reach;
 pub mod rhashtable;
+pub mod small_mutex;
 pub mod stats;
 pub mod sync;
 pub mod tracepoint;

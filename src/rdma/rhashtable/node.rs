@@ -10,23 +10,8 @@ use crate::{bindings, count::Count};
 use core::{mem, ops::Deref, ptr::NonNull};
 use kernel::{
     prelude::*,
-    static_lock_class,
-    str::CStr,
-    sync::{
-        LockClassKey,
-        SpinLock, //
-    },
     types::Opaque, //
 };
-
-/// The name of the links' lock class. Lockdep compares the addresses of names, and a literal in a
-/// generic function may have one in each crate that the function is instantiated in.
-static LINK_NAME: &CStr = c"rdma_rhashtable_link";
-
-/// The class of all links, whatever they link.
-fn link_class() -> Pin<&'static LockClassKey> {
-    static_lock_class!()
-}
 
 /// What a table holds: a `T` and what is needed to find, count and chain it.
 ///
@@ -47,8 +32,7 @@ pub struct Node<T> {
     header: Opaque<bindings::rdma_rht_node>,
     references: Count,
     pub(super) users: Count,
-    #[pin]
-    pub(super) link: SpinLock<Link<T>>,
+    pub(super) link: Link<T>,
     #[pin]
     value: T,
 }
@@ -78,7 +62,7 @@ impl<T> Node<T> {
                 header: Opaque::new(header),
                 references: Count::new(1),
                 users: Count::new(0),
-                link <- SpinLock::new(Link::Free, LINK_NAME, link_class()),
+                link: Link::free(),
                 value <- init,
             }),
             GFP_KERNEL_ACCOUNT,
@@ -116,7 +100,7 @@ impl<T> Node<T> {
     /// Whether it is on a [`Chain`](super::Chain), which may have changed by the time it is looked
     /// at.
     pub fn is_chained(&self) -> bool {
-        matches!(*self.link.lock(), Link::Above(_))
+        self.link.is_chained()
     }
 }
 
@@ -167,6 +151,11 @@ impl<T> NodeRef<T> {
     /// Gives the reference away, to be taken over by [`NodeRef::from_raw`] later.
     pub(super) fn leak(self) -> NonNull<Node<T>> {
         mem::ManuallyDrop::new(self).0
+    }
+
+    /// Where the node is.
+    pub(super) fn as_ptr(&self) -> *mut Node<T> {
+        self.0.as_ptr()
     }
 
     /// The C part of the node.

@@ -2,7 +2,8 @@
 
 //! The address handle cache on the host, run in every order in which its threads can meet.
 //!
-//! `src/ah_cache*`, `src/rdma/count.rs` and `src/rdma/rhashtable*` are compiled here unchanged.
+//! `src/ah_cache*`, `src/rdma/count.rs`, `src/rdma/small_mutex.rs` and `src/rdma/rhashtable*` are
+//! compiled here unchanged.
 //! This crate is the kernel to them: under the names that they import it has loom's atomics and
 //! locks, RCU, memory that notices who touches it after it was freed, and the C hash table.
 
@@ -18,14 +19,11 @@ pub mod bindings;
 pub mod error;
 mod machine;
 pub mod prelude;
+pub mod small_mutex;
 pub mod sync;
 pub mod types;
 
 pub use std::{ffi, fmt};
-
-pub mod str {
-    pub use core::ffi::CStr;
-}
 
 #[path = "../../../src"]
 mod driver {
@@ -34,6 +32,7 @@ mod driver {
     pub mod rdma {
         pub mod count;
         pub mod rhashtable;
+        pub mod small_mutex;
     }
 }
 

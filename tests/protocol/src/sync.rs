@@ -6,25 +6,47 @@ pub mod atomic;
 pub mod rcu;
 
 use crate::machine;
-use core::{ffi::CStr, pin::Pin};
+use core::ops::{Deref, DerefMut};
 use loom::sync;
 
 /// A mutex. Like the kernel's it cannot be poisoned.
 pub struct Mutex<T>(sync::Mutex<T>);
 
-/// For a test of the order of steps all locks are alike.
-pub struct SpinLock<T>(Mutex<T>);
+/// What is locked; empty only while a [`CondVar`] has it.
+pub struct Guard<'a, T>(Option<sync::MutexGuard<'a, T>>);
 
-/// What locks of one kind have in common.
-pub struct LockClassKey;
+/// What threads wait for that have a mutex locked.
+pub struct CondVar(sync::Condvar);
 
-impl<T> SpinLock<T> {
-    pub fn new(value: T, _name: &'static CStr, _class: Pin<&'static LockClassKey>) -> Self {
-        SpinLock(Mutex::new(value))
+impl CondVar {
+    pub fn new(_name: &str) -> Self {
+        CondVar(sync::Condvar::new())
     }
 
-    pub fn lock(&self) -> sync::MutexGuard<'_, T> {
-        self.0.lock()
+    pub fn wait<T>(&self, guard: &mut Guard<'_, T>) {
+        let locked = guard.0.take().expect(LOCKED);
+        guard.0 = Some(self.0.wait(locked).expect(NOT_POISONED));
+    }
+
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+const LOCKED: &str = "only one who waits has unlocked it";
+const NOT_POISONED: &str = "a thread panicked";
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect(LOCKED)
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.as_mut().expect(LOCKED)
     }
 }
 
@@ -33,10 +55,10 @@ impl<T> Mutex<T> {
         Mutex(sync::Mutex::new(value))
     }
 
-    pub fn lock(&self) -> sync::MutexGuard<'_, T> {
+    pub fn lock(&self) -> Guard<'_, T> {
         machine::touch(self);
         machine::lock();
-        self.0.lock().expect("a thread panicked")
+        Guard(Some(self.0.lock().expect(NOT_POISONED)))
     }
 }
 
@@ -48,8 +70,8 @@ macro_rules! new_mutex {
 }
 
 #[macro_export]
-macro_rules! static_lock_class {
-    () => {
-        core::pin::Pin::static_ref(&$crate::sync::LockClassKey)
+macro_rules! new_condvar {
+    ($name:literal) => {
+        $crate::sync::CondVar::new($name)
     };
 }

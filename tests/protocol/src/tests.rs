@@ -9,6 +9,7 @@ mod count;
 mod device;
 mod faults;
 mod ledger;
+mod small_mutex;
 mod table;
 mod three;
 mod two;

@@ -3,7 +3,7 @@
 //! The kernel's atomics, on loom's.
 
 use crate::machine;
-use loom::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 /// The kernel's orderings. A `Full` one is taken for acquire and release at once, which is less
 /// than it is.
@@ -43,19 +43,24 @@ pub trait Value: Copy {
     fn atomic(self) -> Self::Atomic;
     fn load(atomic: &Self::Atomic, ordering: Ordering) -> Self;
     fn store(atomic: &Self::Atomic, value: Self, ordering: Ordering);
+    fn xchg(atomic: &Self::Atomic, value: Self, ordering: Ordering) -> Self;
     fn cmpxchg(
         atomic: &Self::Atomic,
         old: Self,
         new: Self,
         ordering: Ordering,
     ) -> Result<Self, Self>;
+}
+
+/// What one can add to.
+pub trait Number: Value {
     fn fetch_add(atomic: &Self::Atomic, value: Self, ordering: Ordering) -> Self;
     fn fetch_sub(atomic: &Self::Atomic, value: Self, ordering: Ordering) -> Self;
 }
 
 macro_rules! value {
-    ($value:ty, $atomic:ty) => {
-        impl Value for $value {
+    ($value:ty, $atomic:ty $(, for $parameter:ident)?) => {
+        impl$(<$parameter>)? Value for $value {
             type Atomic = $atomic;
 
             fn atomic(self) -> $atomic {
@@ -70,6 +75,10 @@ macro_rules! value {
                 atomic.store(value, ordering);
             }
 
+            fn xchg(atomic: &$atomic, value: Self, ordering: Ordering) -> Self {
+                atomic.swap(value, ordering)
+            }
+
             fn cmpxchg(
                 atomic: &$atomic,
                 old: Self,
@@ -78,7 +87,15 @@ macro_rules! value {
             ) -> Result<Self, Self> {
                 atomic.compare_exchange(old, new, ordering, Ordering::Relaxed)
             }
+        }
+    };
+}
 
+macro_rules! number {
+    ($value:ty, $atomic:ty) => {
+        value!($value, $atomic);
+
+        impl Number for $value {
             fn fetch_add(atomic: &$atomic, value: Self, ordering: Ordering) -> Self {
                 atomic.fetch_add(value, ordering)
             }
@@ -90,8 +107,10 @@ macro_rules! value {
     };
 }
 
-value!(i32, AtomicI32);
-value!(u32, AtomicU32);
+number!(i32, AtomicI32);
+number!(u32, AtomicU32);
+value!(bool, AtomicBool);
+value!(*mut T, AtomicPtr<T>, for T);
 
 /// A value that threads share.
 pub struct Atomic<T: Value>(T::Atomic);
@@ -111,18 +130,29 @@ impl<T: Value> Atomic<T> {
         T::store(&self.0, value, O::ORDERING);
     }
 
+    pub fn xchg<O: Any>(&self, value: T, _ordering: O) -> T {
+        machine::touch(self);
+        T::xchg(&self.0, value, O::ORDERING)
+    }
+
     /// A failed one orders nothing, as in the kernel.
     pub fn cmpxchg<O: Any>(&self, old: T, new: T, _ordering: O) -> Result<T, T> {
         machine::touch(self);
         T::cmpxchg(&self.0, old, new, O::ORDERING)
     }
 
-    pub fn fetch_add<O: Any>(&self, value: T, _ordering: O) -> T {
+    pub fn fetch_add<O: Any>(&self, value: T, _ordering: O) -> T
+    where
+        T: Number,
+    {
         machine::touch(self);
         T::fetch_add(&self.0, value, O::ORDERING)
     }
 
-    pub fn fetch_sub<O: Any>(&self, value: T, _ordering: O) -> T {
+    pub fn fetch_sub<O: Any>(&self, value: T, _ordering: O) -> T
+    where
+        T: Number,
+    {
         machine::touch(self);
         T::fetch_sub(&self.0, value, O::ORDERING)
     }
